@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make help` lists the targets. Everything that is missing on the machine is installed by test/setup.sh.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# A Go that is not in PATH but where its archive puts it is found too.
+export PATH := $(PATH):/usr/local/go/bin
+export CGO_ENABLED ?= 0
+export GOFLAGS ?= -trimpath
+
+MODULE  := github.com/ovn-uplink/ovn-uplink
+VERSION ?= $(shell cat VERSION)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X $(MODULE)/shared/agent.Version=$(VERSION) -X $(MODULE)/shared/agent.Commit=$(COMMIT)
+ARCHES  ?= amd64 arm64
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## Build host-agent and dpu-agent for every architecture into bin/<os>-<arch>
+	@for arch in $(ARCHES); do \
+		echo "building host-agent and dpu-agent $(VERSION) for linux/$$arch"; \
+		mkdir -p bin/linux-$$arch; \
+		GOOS=linux GOARCH=$$arch go build -ldflags '$(LDFLAGS)' -o bin/linux-$$arch/ ./host-agent ./dpu-agent; \
+	done
+
+.PHONY: generate
+generate: ## Write what is generated from the API types
+	@test/generate.sh
+
+.PHONY: generate-check
+generate-check: ## Fail where what is generated is not what the API types say
+	@test/generate.sh
+	@git diff --exit-code -- shared/api deploy/host/chart/crds || { echo 'generated files are stale: run make generate and commit'; exit 1; }
+	@test -z "$$(git status --porcelain -- shared/api deploy/host/chart/crds)" || { git status --short -- shared/api deploy/host/chart/crds; exit 1; }
+
+.PHONY: setup
+setup: ## Install what is missing on the machine (Debian packages); needs root
+	@test/setup.sh
+
+.PHONY: lint
+lint: ## Vet, lint and check formatting
+	@test/lint.sh
+
+.PHONY: test
+test: setup ## Run every test, the ones with real components too; needs root
+	@test/run.sh all
+
+.PHONY: test-unit
+test-unit: ## Run the tests that need neither root nor packages
+	@test/run.sh unit
+
+.PHONY: demo
+demo: setup build ## Run the product on a simulated cluster and show it; needs root
+	@test/demo.sh up
+
+.PHONY: demo-down
+demo-down: ## End what demo left running
+	@test/demo.sh down
+
+.PHONY: bench
+bench: setup build ## Measure, as a table and JSON; needs root
+	@go run ./test/bench
+
+.PHONY: clean
+clean: ## Remove what was built
+	@rm -rf bin dist out

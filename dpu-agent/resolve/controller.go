@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
+	"github.com/ovn-uplink/ovn-uplink/shared/events"
+	"github.com/ovn-uplink/ovn-uplink/shared/kube"
+	"github.com/ovn-uplink/ovn-uplink/shared/reconcile"
+	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// reconcile makes the dpu half of one state what it should be.
+func (r *Role) reconcile(ctx context.Context, name string) (reconcile.Result, error) {
+	state, ok := r.states.Get(name)
+	if !ok {
+		r.forget(name)
+		return reconcile.Result{}, nil
+	}
+	if uplinkstate.Leaving(state) {
+		return r.release(ctx, state)
+	}
+	host, published := uplinkstate.HostHalfOf(state)
+	wish, found, err := decide(host, published, r.find)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("resolve %s: %w", name, err)
+	}
+	r.warn(state, found)
+	return r.publish(ctx, state, host, wish)
+}
+
+func (r *Role) publish(ctx context.Context, state *v1alpha1.UplinkState, host uplinkstate.HostHalf, wish uplinkstate.DPUHalf) (reconcile.Result, error) {
+	known := r.hosts[state.Name]
+	now, ok := uplinkstate.DPUHalfOf(state)
+	if ok && now.Equal(wish) {
+		r.hosts[state.Name] = host
+		r.settle.Done(state.Name)
+		return reconcile.Result{}, nil
+	}
+	// What follows from a new host half has settled there already.
+	if wait := r.settle.Wait(state.Name, wish, time.Now()); ok && known.Equal(host) && wait > 0 {
+		return reconcile.Result{After: wait}, nil
+	}
+	written, err := r.client.Apply(ctx, state.Name, uplinkstate.ManagerDPU, uplinkstate.ApplyDPU(state, wish, time.Now()))
+	if gone(err) {
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("publish the bridge of %s: %w", state.Name, err)
+	}
+	r.states.Wrote(written)
+	r.hosts[state.Name] = host
+	r.settle.Done(state.Name)
+	r.announce(state, now, wish, ok)
+	return reconcile.Result{After: kube.CatchUp}, nil
+}
+
+// release answers a state that is leaving: it takes everything of the dpu's out of it.
+func (r *Role) release(ctx context.Context, state *v1alpha1.UplinkState) (reconcile.Result, error) {
+	r.forget(state.Name)
+	if _, ok := uplinkstate.DPUHalfOf(state); !ok && state.Status.OVSBridge == nil {
+		return reconcile.Result{}, nil
+	}
+	written, err := r.client.Apply(ctx, state.Name, uplinkstate.ManagerDPU, uplinkstate.ApplyNothing(state))
+	if gone(err) {
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("release %s: %w", state.Name, err)
+	}
+	r.states.Wrote(written)
+	slog.Info("released", "uplink", state.Spec.UplinkName)
+	return reconcile.Result{After: kube.CatchUp}, nil
+}
+
+func (r *Role) announce(state *v1alpha1.UplinkState, before, now uplinkstate.DPUHalf, published bool) {
+	slog.Info("published bridge", "uplink", state.Spec.UplinkName, "resolved", now.Resolved.Status,
+		"reason", now.Resolved.Reason, "message", now.Resolved.Message)
+	if published && before.Resolved.Status == now.Resolved.Status && before.Resolved.Reason == now.Resolved.Reason {
+		return
+	}
+	kind := events.Warning
+	if now.Resolved.Status {
+		kind = events.Normal
+	}
+	r.recorder.Record(about(state), kind, now.Resolved.Reason, "Resolve", now.Resolved.Message)
+}
+
+// warn reports what is not in the way but will surprise, each once while it lasts.
+func (r *Role) warn(state *v1alpha1.UplinkState, found Finding) {
+	warning := strings.Join(found.Warnings, "; ")
+	if r.warned[state.Name] == warning {
+		return
+	}
+	r.warned[state.Name] = warning
+	setWarnings(state.Spec.UplinkName, len(found.Warnings))
+	if warning != "" {
+		slog.Warn("uplink works, but", "uplink", state.Spec.UplinkName, "warning", warning)
+		r.recorder.Record(about(state), events.Warning, "UplinkMisconfigured", "Resolve", warning)
+	}
+}
+
+func (r *Role) forget(name string) {
+	delete(r.hosts, name)
+	delete(r.warned, name)
+	r.settle.Done(name)
+}
+
+func about(state *v1alpha1.UplinkState) events.Object {
+	return events.Object{
+		APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "UplinkState", Name: state.Name, UID: state.UID,
+	}
+}
+
+// gone tells whether an apply came too late: the object was deleted, or is another one by now. Either way the
+// watch brings the news.
+func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }

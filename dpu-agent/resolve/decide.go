@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
+	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
+)
+
+// decide says what the dpu half of a state should be, from the host half alone and what find sees of Open
+// vSwitch. Reasons are checked in the order of the contract. An error means that nobody can say: what is
+// published stays.
+func decide(host uplinkstate.HostHalf, published bool, find func(uplinkstate.HostData) (Finding, error)) (uplinkstate.DPUHalf, Finding, error) {
+	if !published {
+		return failed(uplinkstate.Problemf(uplinkstate.ReasonWaitingForDPUHost,
+			"the host has published nothing yet; is the host-agent of this node running?"), 0), Finding{}, nil
+	}
+	generation := host.Ready.Generation
+	if !host.Ready.Status {
+		// The host's own reason, so that whoever looks at Resolved sees the cause and not that one waits for it.
+		return failed(&uplinkstate.Problem{Reason: host.Ready.Reason, Message: host.Ready.Message}, generation), Finding{}, nil
+	}
+	if missing := incomplete(host.Data); missing != "" {
+		return failed(uplinkstate.Problemf(uplinkstate.ReasonWaitingForDPUHost,
+			"the host says its data is complete, but %s is missing or unusable", missing), generation), Finding{}, nil
+	}
+	found, err := find(host.Data)
+	var problem *uplinkstate.Problem
+	if errors.As(err, &problem) {
+		return failed(problem, generation), found, nil
+	}
+	if err != nil {
+		return uplinkstate.DPUHalf{}, found, err
+	}
+	return uplinkstate.DPUHalf{
+		Bridge: &v1alpha1.OVSBridgeStatus{
+			Name:       v1alpha1.InterfaceName(found.Bridge),
+			UplinkPort: found.UplinkPort,
+			VLAN:       found.VLAN,
+		},
+		Resolved: uplinkstate.True(uplinkstate.ReasonResolved, found.String(), generation),
+	}, found, nil
+}
+
+func failed(problem *uplinkstate.Problem, generation int64) uplinkstate.DPUHalf {
+	return uplinkstate.DPUHalf{Resolved: uplinkstate.False(problem, generation)}
+}
+
+// incomplete names what a host half lacks although it says it is complete: it comes from the other side of
+// the split and is not trusted.
+func incomplete(data uplinkstate.HostData) string {
+	switch {
+	case data.Interface == "":
+		return "hostInterfaceName"
+	case data.MAC == nil:
+		return "macAddress"
+	case len(data.Addresses) == 0:
+		return "ipAddresses"
+	}
+	return ""
+}
+
+// Finding is the chain from the host's interface to the wire.
+type Finding struct {
+	// Bridge is the OVS bridge, Port its host-facing port: the bridge's own name when that is its internal one.
+	Bridge string `json:"bridge,omitempty"`
+	Port   string `json:"port,omitempty"`
+	// Method is how the port was found.
+	Method string `json:"method,omitempty"`
+	// Unverified is true when no MAC could be read that confirms the match by function numbers.
+	Unverified bool `json:"unverified,omitempty"`
+	// UplinkPort is the OVS port to the wire; Via are the patch ports and bridges in between.
+	UplinkPort string   `json:"uplinkPort,omitempty"`
+	Via        []string `json:"via,omitempty"`
+	// VLAN is the tag of the host-facing port.
+	VLAN *int32 `json:"vlan,omitempty"`
+	// Warnings do not keep the uplink from working as far as one can tell from here.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// String is the message of Resolved=True.
+func (f Finding) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "bridge %s found by %s, uplink port %s", f.Bridge, f.Method, f.UplinkPort)
+	if len(f.Via) > 0 {
+		fmt.Fprintf(&b, " via %s", strings.Join(f.Via, ", "))
+	}
+	if f.Unverified {
+		b.WriteString("; identity not verified by MAC")
+	}
+	return b.String()
+}

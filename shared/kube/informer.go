@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Informer keeps the objects of one kind, less what no reader uses, and tells when one changes.
+type Informer[T Object] struct {
+	shared cache.SharedIndexInformer
+	probe  func(context.Context) error
+	what   string
+
+	written written[T]
+}
+
+// NewInformer watches the objects that the field selector lets through; nil selects all.
+func NewInformer[T Object](r Resource[T], selector fields.Selector) *Informer[T] {
+	if selector == nil {
+		selector = fields.Everything()
+	}
+	return informer(r.listWatch(selector), r.empty(), r.Probe, r.plural)
+}
+
+// NewNodeInformer watches the metadata of one Node: its labels are all that the agents read of it.
+func NewNodeInformer(config *rest.Config, node string) (*Informer[*metav1.PartialObjectMetadata], error) {
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a metadata client: %w", err)
+	}
+	nodes := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})
+	only := fields.OneTermEqualSelector(metav1.ObjectNameField, node).String()
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = only
+			return nodes.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.FieldSelector = only
+			return nodes.Watch(ctx, o)
+		},
+	}
+	probe := func(ctx context.Context) error {
+		_, err := nodes.List(ctx, metav1.ListOptions{FieldSelector: only, Limit: 1})
+		return err
+	}
+	return informer(lw, &metav1.PartialObjectMetadata{}, probe, "nodes"), nil
+}
+
+func informer[T Object](lw cache.ListerWatcher, example T, probe func(context.Context) error, what string) *Informer[T] {
+	i := &Informer[T]{shared: cache.NewSharedIndexInformer(lw, example, 0, cache.Indexers{}), probe: probe, what: what}
+	// Both can only fail on an informer that was started.
+	_ = i.shared.SetTransform(slim)
+	_ = i.shared.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		slog.Debug("watch interrupted", "resource", what, "error", err)
+	})
+	return i
+}
+
+// slim drops what no reader of this project looks at.
+func slim(object any) (any, error) {
+	if o, ok := object.(metav1.Object); ok {
+		o.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+// OnChange calls f with every object that is added, changed or removed (then as it last was). Register before
+// Run.
+func (i *Informer[T]) OnChange(f func(object T)) {
+	call := func(object any) {
+		if o, ok := object.(T); ok {
+			f(o)
+		}
+	}
+	_, _ = i.shared.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    call,
+		UpdateFunc: func(_, object any) { call(object) },
+		DeleteFunc: func(object any) {
+			if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = gone.Obj
+			}
+			if o, ok := object.(T); ok {
+				i.written.forget(o.GetName(), o.GetResourceVersion())
+				f(o)
+			}
+		},
+	})
+}
+
+// Run watches until the context ends. It first waits until the kind can be listed at all.
+func (i *Informer[T]) Run(ctx context.Context) {
+	if waitFor(ctx, i.what, i.probe) != nil {
+		return
+	}
+	i.shared.RunWithContext(ctx)
+}
+
+// Ready is nil once the first complete list is in the cache.
+func (i *Informer[T]) Ready() error {
+	if !i.shared.HasSynced() {
+		return errors.New("waiting for the list of " + i.what)
+	}
+	return nil
+}
+
+// Get returns the newest of what the watch brought and what Wrote was told; the caller must not change it.
+func (i *Informer[T]) Get(name string) (object T, ok bool) {
+	found, exists, err := i.shared.GetStore().GetByKey(name)
+	if err == nil && exists {
+		object, ok = found.(T)
+	}
+	if own, known := i.written.get(name); known && (!ok || newer(own, object)) {
+		return own, true
+	}
+	return object, ok
+}
+
+// Wrote tells the cache of an object that the API server returned for a write of the caller's, so that the
+// next Get sees it before the watch brings it and nothing is written twice.
+func (i *Informer[T]) Wrote(object T) { i.written.put(object) }
+
+// List returns all cached objects in no order; the caller must not change them.
+func (i *Informer[T]) List() []T {
+	items := i.shared.GetStore().List()
+	objects := make([]T, 0, len(items))
+	for _, item := range items {
+		if object, ok := item.(T); ok {
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Object is an API object with metadata.
+type Object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// Resource is one cluster-scoped kind of object at the API server.
+type Resource[T Object] struct {
+	client rest.Interface
+	plural string
+	codec  runtime.ParameterCodec
+	empty  func() T
+}
+
+// Uplinks gives access to Uplinks.
+func Uplinks(config *rest.Config) (Resource[*v1alpha1.Uplink], error) {
+	return newResource(config, v1alpha1.SchemeGroupVersion, v1alpha1.AddToScheme, "uplinks",
+		func() *v1alpha1.Uplink { return &v1alpha1.Uplink{} })
+}
+
+// UplinkStates gives access to UplinkStates.
+func UplinkStates(config *rest.Config) (Resource[*v1alpha1.UplinkState], error) {
+	return newResource(config, v1alpha1.SchemeGroupVersion, v1alpha1.AddToScheme, "uplinkstates",
+		func() *v1alpha1.UplinkState { return &v1alpha1.UplinkState{} })
+}
+
+func newResource[T Object](config *rest.Config, gv schema.GroupVersion, add func(*runtime.Scheme) error, plural string, empty func() T) (Resource[T], error) {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(add(scheme))
+	config = rest.CopyConfig(config)
+	config.GroupVersion = &gv
+	config.APIPath = "/apis"
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return Resource[T]{}, fmt.Errorf("make a client for %s: %w", plural, err)
+	}
+	return Resource[T]{client: client, plural: plural, codec: runtime.NewParameterCodec(scheme), empty: empty}, nil
+}
+
+// Get reads one object from the API server, past every cache.
+func (r Resource[T]) Get(ctx context.Context, name string) (T, error) {
+	object := r.empty()
+	err := r.client.Get().Resource(r.plural).Name(name).Timeout(requestTimeout).Do(ctx).Into(object)
+	return object, err
+}
+
+// Apply sends a server-side apply, forced: a manager applies only fields that are its own, so that a conflict
+// means that somebody else wrote them.
+func (r Resource[T]) Apply(ctx context.Context, name, manager string, patch any) (T, error) {
+	object := r.empty()
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return object, fmt.Errorf("encode %s %s: %w", r.plural, name, err)
+	}
+	force := true
+	err = r.client.Patch(types.ApplyPatchType).Resource(r.plural).Name(name).
+		VersionedParams(&metav1.PatchOptions{FieldManager: manager, Force: &force}, r.codec).
+		Body(body).Timeout(requestTimeout).Do(ctx).Into(object)
+	return object, err
+}
+
+// Delete removes the object if it is still the one with that UID.
+func (r Resource[T]) Delete(ctx context.Context, name string, uid types.UID) error {
+	return r.client.Delete().Resource(r.plural).Name(name).
+		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}).
+		Timeout(requestTimeout).Do(ctx).Error()
+}
+
+// Probe asks for the list of the kind, one object long: an error says that the API server is not reachable,
+// the kind not installed, or the caller not allowed.
+func (r Resource[T]) Probe(ctx context.Context) error {
+	return r.client.Get().Resource(r.plural).
+		VersionedParams(&metav1.ListOptions{Limit: 1}, r.codec).
+		Timeout(requestTimeout).Do(ctx).Error()
+}
+
+func (r Resource[T]) listWatch(selector fields.Selector) cache.ListerWatcher {
+	return cache.NewListWatchFromClient(r.client, r.plural, metav1.NamespaceAll, selector)
+}

@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs the tests: "unit" for those that need neither root nor packages, "all" for everything.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+case "${1:-}" in
+unit)
+	echo "unit tests: no root, no packages; usually half a minute"
+	go test -short -json ./... 2>&1 | go run ./test/tally
+	;;
+all)
+	echo "all tests, with a real API server, Open vSwitch and network namespaces, race detector on"
+	echo "usually 5 minutes; the first time on a machine 10 to 20 more for building the API server"
+	go run ./test/lab/cmd/lab prepare
+	go build ./...
+	# Two packages at a time: each may run a lab of its own.
+	CGO_ENABLED=1 go test -race -count=1 -timeout 30m -p 2 -json ./... 2>&1 | go run ./test/tally
+	;;
+*)
+	echo "usage: $0 unit|all" >&2
+	exit 2
+	;;
+esac
