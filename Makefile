@@ -56,11 +56,11 @@ test-unit: ## Run the tests that need neither root nor packages
 
 .PHONY: demo
 demo: setup build ## Run the product on a simulated cluster and show it; needs root
-	@test/demo.sh up
+	@go run ./test/demo up --bin bin/linux-$$(go env GOARCH)
 
 .PHONY: demo-down
 demo-down: ## End what demo left running
-	@test/demo.sh down
+	@go run ./test/demo down
 
 .PHONY: bench
 bench: setup build ## Measure, as a table and JSON; needs root

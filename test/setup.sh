@@ -102,6 +102,15 @@ allow_starts() {
 	made_policy=
 }
 
+# quietly COMMAND...: runs it and shows what it printed only if it fails.
+quietly() {
+	local out
+	out=$("$@" 2>&1) || {
+		printf '%s\n' "$out" >&2
+		return 1
+	}
+}
+
 install_packages() {
 	local names=() units=() name rest unit
 	while read -r name rest; do
@@ -120,8 +129,8 @@ install_packages() {
 	trap allow_starts EXIT
 	forbid_starts
 	say "refreshing the package lists"
-	"${apt[@]}" update >/dev/null || say "could not refresh the package lists, trying with those that are there"
-	"${apt[@]}" install -y --no-install-recommends "${names[@]}" >/dev/null || fail "apt-get could not install ${names[*]}"
+	quietly "${apt[@]}" update || say "could not refresh the package lists, trying with those that are there"
+	quietly "${apt[@]}" install -y --no-install-recommends "${names[@]}" || fail "apt-get could not install ${names[*]}"
 	allow_starts
 
 	# Not started now, but they would be at the next boot.

@@ -14,7 +14,6 @@ import (
 	"github.com/ovn-uplink/ovn-uplink/shared/kernel"
 	"github.com/ovn-uplink/ovn-uplink/shared/kube"
 	"github.com/ovn-uplink/ovn-uplink/shared/reconcile"
-	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/ovsdb"
+)
+
+// Config says which Open vSwitch to watch.
+type Config struct {
+	// Endpoint and TLS are those of ovsdb.Config.
+	Endpoint string
+	TLS      *tls.Config
+	// Chassis is the name under which ovn-controller runs, if it was told another one than external_ids:system-id.
+	Chassis string
+	Logger  *slog.Logger
+}
+
+// Monitor keeps a View of one Open vSwitch.
+type Monitor struct {
+	db        *ovsdb.Client
+	chassis   string
+	listeners []func()
+
+	mu    sync.Mutex
+	view  *View // the last known
+	known bool  // view is how it is now
+}
+
+// NewMonitor makes a Monitor; an error is a mistake in the Config.
+func NewMonitor(c Config) (*Monitor, error) {
+	db, err := ovsdb.New(ovsdb.Config{
+		Endpoint: c.Endpoint, TLS: c.TLS, Database: "Open_vSwitch", Root: rootTable, Tables: tables(), Logger: c.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := &Monitor{db: db, chassis: c.Chassis}
+	db.OnChange(m.refresh)
+	return m, nil
+}
+
+// OnChange adds a function to be called after the view changed, became known or unknown. It must not block, and
+// is to be added before Run.
+func (m *Monitor) OnChange(f func()) { m.listeners = append(m.listeners, f) }
+
+// Run watches until the context ends.
+func (m *Monitor) Run(ctx context.Context) error { return m.db.Run(ctx) }
+
+// Latest gives the last known view, nil before the first. False means that it is not known how Open vSwitch is
+// now: nothing may be concluded from what the view lacks, nor taken down.
+func (m *Monitor) Latest() (*View, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.view, m.known
+}
+
+// Ready is nil while the view is known, else it says why not.
+func (m *Monitor) Ready() error {
+	_, err := m.db.Content()
+	return err
+}
+
+// Healthy is nil while the monitor makes progress, connected or not.
+func (m *Monitor) Healthy(now time.Time) error { return m.db.Healthy(now) }
+
+// Transact writes to the database that is watched; see ovsdb.Client.Transact.
+func (m *Monitor) Transact(ctx context.Context, operations ...ovsdb.Operation) ([]ovsdb.Result, error) {
+	return m.db.Transact(ctx, operations...)
+}
+
+func (m *Monitor) refresh() {
+	content, err := m.db.Content()
+	known := err == nil
+	m.mu.Lock()
+	view := m.view
+	if known {
+		view = newView(content, m.chassis)
+	}
+	same := known == m.known && reflect.DeepEqual(view, m.view)
+	m.view, m.known = view, known
+	m.mu.Unlock()
+	if same {
+		return
+	}
+	for _, f := range m.listeners {
+		f()
+	}
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command dpu-agent runs beside Open vSwitch and OVN: on a DPU's Arm cores, or on a regular node, where it does
+// the host's part too. It finds the bridge behind the interface that the host published, validates it, and
+// publishes it through the UplinkState and nothing else.
+package main
+
+import (
+	"log/slog"
+	"os"
+
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/resolve"
+	"github.com/ovn-uplink/ovn-uplink/host-agent/hostlink"
+	"github.com/ovn-uplink/ovn-uplink/shared/agent"
+	"github.com/ovn-uplink/ovn-uplink/shared/kube"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+)
+
+const component = "dpu-agent"
+
+func main() { agent.Main(command()) }
+
+// flags are what the command line says.
+type flags struct {
+	agent.Options
+	role         string
+	hostNodeName string
+	system       resolve.System
+}
+
+func command() *cobra.Command {
+	f := &flags{Options: agent.Options{Component: component, HealthAddress: "127.0.0.1:9982", NodeName: os.Getenv("NODE_NAME")}}
+	root := &cobra.Command{
+		Use:   component,
+		Short: "Find and validate the OVS bridge of every Uplink",
+		Long: `Finds, for every UplinkState of its node, the OVS bridge behind the interface that the host published:
+through the card's representors on a DPU, by the bridge or port of that name on a regular node. It
+validates the bridge and publishes it with the Resolved condition. It follows every change by OVSDB,
+netlink and devlink events.`,
+		Example: `  # on a BlueField card: serves the host whose node name OVS has in external_ids:host-k8s-nodename
+  dpu-agent --kubeconfig /etc/ovn-uplink/kubeconfig
+
+  # on a regular node: both roles in one process
+  dpu-agent --role all --node-name worker-a --kubeconfig /etc/ovn-uplink/kubeconfig
+
+  # the whole chain for one Uplink, with every candidate that was rejected and why
+  dpu-agent inspect tenant-blue`,
+		Args: agent.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	f.AddFlags(root.Flags())
+	f.addShared(root)
+	root.AddCommand(inspectCommand(f))
+	return root
+}
+
+// addShared adds the flags that inspect has too.
+func (f *flags) addShared(root *cobra.Command) {
+	p := root.PersistentFlags()
+	p.StringVar(&f.role, "role", roleAuto, "what this machine is: dpu (a card that serves its host), all (a regular node) or auto")
+	p.StringVar(&f.NodeName, "node-name", f.NodeName, "`name` of this node's Node object, for role all; default: the environment variable NODE_NAME")
+	p.StringVar(&f.hostNodeName, "host-node-name", "", "`name` of the host's Node object, for role dpu; default: external_ids:host-k8s-nodename of Open vSwitch")
+	f.system.AddFlags(p)
+}
+
+func (f *flags) run(cmd *cobra.Command) error {
+	if err := f.Validate(); err != nil {
+		return err
+	}
+	config, err := kube.Config(f.Kubeconfig, component, agent.Version)
+	if err != nil {
+		return &agent.UsageError{Err: err}
+	}
+	roles, err := f.roles(config)
+	if err != nil {
+		return err
+	}
+	return agent.Run(cmd.Context(), f.Options, roles...)
+}
+
+func (f *flags) roles(config *rest.Config) ([]agent.Role, error) {
+	role, why, err := chooseRole(f.role)
+	if err != nil {
+		return nil, err
+	}
+	slog.Info("role", "role", role, "why", why)
+	resolveConfig := resolve.Config{System: f.system, Settle: f.Settle, Resync: f.Resync, Component: component}
+	if role == roleDPU {
+		if f.hostNodeName != "" {
+			if err := agent.CheckNodeName("--host-node-name", f.hostNodeName); err != nil {
+				return nil, err
+			}
+		}
+		resolveConfig.Node = f.hostNodeName
+		dpu, err := resolve.New(config, resolveConfig)
+		return []agent.Role{dpu}, err
+	}
+	if err := agent.CheckNodeName("--node-name", f.NodeName); err != nil {
+		return nil, err
+	}
+	host, err := hostlink.New(config, hostlink.Config{
+		Node: f.NodeName, Settle: f.Settle, Resync: f.Resync, SysfsRoot: f.system.SysfsRoot,
+	})
+	if err != nil {
+		return nil, err
+	}
+	resolveConfig.Node, resolveConfig.Regular = f.NodeName, true
+	dpu, err := resolve.New(config, resolveConfig)
+	return []agent.Role{host, dpu}, err
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ovsdb
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/ovsdb/ovsdbtest"
+)
+
+func TestFollow(t *testing.T) {
+	server := ovsdbtest.Start(t)
+	server.Vsctl("add-br", "br-blue")
+	var told atomic.Int32
+	c, err := New(config(server.Endpoint()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.OnChange(func() { told.Add(1) })
+	if content, err := c.Content(); content != nil || !errors.Is(err, ErrNotConnected) {
+		t.Fatalf("before Run: content %v, error %v", content, err)
+	}
+	start(t, c)
+	eventually(t, "br-blue", sees(c, "br-blue"))
+
+	server.Vsctl("add-port", "br-blue", "p0", "tag=7")
+	eventually(t, "p0 with its tag", func() bool {
+		content, _ := c.Content()
+		for _, port := range Rows[portRow](content, "Port") {
+			if port.Name == "p0" && port.Tag != nil && *port.Tag == 7 {
+				return true
+			}
+		}
+		return false
+	})
+	if told.Load() < 2 {
+		t.Errorf("told of %d changes, want at least 2", told.Load())
+	}
+	at := told.Load()
+	during(t, 500*time.Millisecond, "nothing is told at rest", func() bool { return told.Load() == at })
+}
+
+// E1: after a leader hand-over the server closes the session and answers the new monitor with nothing.
+func TestE1EmptyCopyIsNotConnected(t *testing.T) {
+	server := ovsdbtest.Start(t)
+	server.Vsctl("add-br", "br-blue")
+	p := newProxy(t, server.Dir, server.Socket())
+	c := run(t, config(p.endpoint))
+	eventually(t, "br-blue", sees(c, "br-blue"))
+
+	p.set(func(m map[string]json.RawMessage) map[string]json.RawMessage {
+		if bytes.Contains(m["result"], []byte(`"initial"`)) {
+			m["result"] = json.RawMessage(`[false,"00000000-0000-0000-0000-000000000000",{}]`)
+		}
+		return m
+	})
+	p.closeAll()
+	eventually(t, "not connected", func() bool { return !c.Connected() })
+	during(t, time.Second, "the last content is kept, as unknown", func() bool {
+		return !c.Connected() && slices.Equal(bridges(c), []string{"br-blue"})
+	})
+	_, err := c.Content()
+	if err == nil || !strings.Contains(err.Error(), "table Open_vSwitch has no row") {
+		t.Errorf("error does not say what is wrong: %v", err)
+	}
+	p.set(nil)
+	eventually(t, "br-blue again", sees(c, "br-blue"))
+}
+
+// E2: nothing is concluded before the first monitor is complete.
+func TestE2BlocksOnFirstMonitor(t *testing.T) {
+	server := ovsdbtest.Start(t)
+	server.Vsctl("add-br", "br-blue")
+	p := newProxy(t, server.Dir, server.Socket())
+	var asked atomic.Bool
+	p.set(func(m map[string]json.RawMessage) map[string]json.RawMessage {
+		if bytes.Contains(m["result"], []byte(`"initial"`)) {
+			asked.Store(true)
+			time.Sleep(time.Second)
+		}
+		return m
+	})
+	c := run(t, config(p.endpoint))
+	eventually(t, "the monitor request", asked.Load)
+	during(t, 700*time.Millisecond, "no content yet", func() bool {
+		content, err := c.Content()
+		return content == nil && err != nil
+	})
+	eventually(t, "br-blue", sees(c, "br-blue"))
+}
+
+func TestE2EmptyDatabaseIsNotConnected(t *testing.T) {
+	server := ovsdbtest.StartEmpty(t, ovsdbtest.Schema)
+	c := run(t, config(server.Endpoint()))
+	during(t, 500*time.Millisecond, "not connected", func() bool { return !c.Connected() })
+	server.Vsctl("init")
+	eventually(t, "connected, without bridges", sees(c))
+}
+
+// E3: what was deleted while there was no connection is gone afterwards.
+func TestE3DeletedWhileDisconnected(t *testing.T) {
+	server := ovsdbtest.Start(t)
+	server.Vsctl("add-br", "br-blue", "--", "add-br", "br-red")
+	p := newProxy(t, server.Dir, server.Socket())
+	c := run(t, config(p.endpoint))
+	eventually(t, "two bridges", sees(c, "br-blue", "br-red"))
+
+	p.set(func(map[string]json.RawMessage) map[string]json.RawMessage { return nil })
+	p.closeAll()
+	eventually(t, "not connected", func() bool { return !c.Connected() })
+	server.Vsctl("del-br", "br-blue")
+	if !slices.Equal(bridges(c), []string{"br-blue", "br-red"}) {
+		t.Errorf("last content was not kept: %v", bridges(c))
+	}
+	p.set(nil)
+	p.closeAll()
+	eventually(t, "br-red only", sees(c, "br-red"))
+}
+
+func TestE3ServerKilledAndRestarted(t *testing.T) {
+	server := ovsdbtest.Start(t)
+	server.Vsctl("add-br", "br-blue")
+	cfg := config(server.Endpoint())
+	cfg.ProbeInterval = time.Minute // the end of a connection is an event, not found by probing
+	c := run(t, cfg)
+	eventually(t, "br-blue", sees(c, "br-blue"))
+	for range 3 {
+		server.Kill()
+		eventually(t, "not connected", func() bool { return !c.Connected() })
+		server.Restart()
+		eventually(t, "br-blue again", sees(c, "br-blue"))
+	}
+	server.Vsctl("add-br", "br-red")
+	eventually(t, "updates on the new connection", sees(c, "br-blue", "br-red"))
+}
+
+// E3: a connection whose other end is silent is found by the echo, and given up.
+func TestE3HalfOpenConnection(t *testing.T) {
+	server := ovsdbtest.Start(t)
+	c := run(t, config(server.Endpoint()))
+	eventually(t, "connected", c.Connected)
+	server.Signal(syscall.SIGSTOP)
+	eventually(t, "not connected", func() bool { return !c.Connected() })
+	server.Signal(syscall.SIGCONT)
+	eventually(t, "connected again", c.Connected)
+}
+
+// E3: libovsdb only logs an update that it cannot apply, and goes on with a wrong copy.
+func TestE3UpdateThatCannotBeApplied(t *testing.T) {
+	server := ovsdbtest.Start(t)
+	p := newProxy(t, server.Dir, server.Socket())
+	c := run(t, config(p.endpoint))
+	eventually(t, "connected", c.Connected)
+	var spoiled atomic.Int32
+	p.set(func(m map[string]json.RawMessage) map[string]json.RawMessage {
+		if string(m["method"]) == `"update3"` && spoiled.Add(1) == 1 {
+			m["params"] = bytes.ReplaceAll(m["params"], []byte(`"br-blue"`), []byte(`17`))
+		}
+		return m
+	})
+	server.Vsctl("add-br", "br-blue")
+	eventually(t, "br-blue, from a new connection", sees(c, "br-blue"))
+	if spoiled.Load() == 0 {
+		t.Error("no update was spoiled")
+	}
+}
+
+func TestServerThatNeverAnswers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	for _, network := range []string{"unix", "tcp"} {
+		t.Run(network, func(t *testing.T) {
+			address := path
+			if network == "tcp" {
+				address = "127.0.0.1:0"
+			}
+			listener, err := net.Listen(network, address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			cfg := config(network + ":" + listener.Addr().String())
+			cfg.Timeout = 300 * time.Millisecond
+			c := run(t, cfg)
+			eventually(t, "a deadline", func() bool {
+				_, err := c.Content()
+				return err != nil && strings.Contains(err.Error(), context.DeadlineExceeded.Error())
+			})
+			if err := c.Healthy(time.Now()); err != nil {
+				t.Errorf("an absent server is no reason to restart: %v", err)
+			}
+		})
+	}
+}
+
+func TestHealthy(t *testing.T) {
+	c, err := New(config("unix:/none"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Healthy(time.Now()); err != nil {
+		t.Errorf("before Run: %v", err)
+	}
+	c.alive()
+	if err := c.Healthy(time.Now().Add(time.Hour)); err == nil {
+		t.Error("a loop that has not moved for an hour counts as healthy")
+	}
+}
+
+// No reader ever sees half of a transaction.
+func TestContentIsConsistent(t *testing.T) {
+	server := ovsdbtest.Start(t)
+	c := run(t, config(server.Endpoint()))
+	eventually(t, "connected", c.Connected)
+	c.mu.Lock()
+	s := c.session
+	c.mu.Unlock()
+
+	stop := make(chan struct{})
+	var reading sync.WaitGroup
+	for range 2 {
+		reading.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				content, err := read(s.Cache(), s.fit, "Open_vSwitch")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				ports := Rows[portRow](content, "Port")
+				for _, bridge := range Rows[bridgeRow](content, "Bridge") {
+					for _, uuid := range bridge.Ports {
+						if ports[uuid] == nil {
+							t.Errorf("bridge %s has a port that is not in the same content", bridge.Name)
+						}
+					}
+				}
+			}
+		})
+	}
+	for range 30 {
+		server.Vsctl("add-br", "br-blue", "--", "add-port", "br-blue", "p0", "--", "add-port", "br-blue", "p1")
+		server.Vsctl("del-br", "br-blue")
+	}
+	close(stop)
+	reading.Wait()
+}
+
+func TestLogsOfTheLibraryAreDebug(t *testing.T) {
+	server := ovsdbtest.Start(t)
+	for _, level := range []slog.Level{slog.LevelInfo, slog.LevelDebug} {
+		var out safeBuffer
+		cfg := config(server.Endpoint())
+		cfg.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level}))
+		c := run(t, cfg)
+		eventually(t, "connected", c.Connected)
+		server.Vsctl("add-br", "br-"+level.String())
+		eventually(t, "the bridge", func() bool { return slices.Contains(bridges(c), "br-"+level.String()) })
+		if got, want := strings.Contains(out.String(), "libovsdb: "), level == slog.LevelDebug; got != want {
+			t.Errorf("level %s: libovsdb logged: %v, want %v\n%s", level, got, want, out.String())
+		}
+	}
+}
+
+type safeBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.String()
+}
+
+func TestConfig(t *testing.T) {
+	for endpoint, wrong := range map[string]string{
+		"unix:/run/openvswitch/db.sock":     "",
+		"tcp:192.0.2.1:6641":                "",
+		"tcp:[2001:db8::1]:6641":            "",
+		"ssl:192.0.2.1:6641,unix:/run/db.s": "",
+		"":                                  "must begin with",
+		"unix:":                             "absolute path",
+		"unix:db.sock":                      "absolute path",
+		"tcp:":                              "HOST:PORT",
+		"tcp:192.0.2.1":                     "HOST:PORT",
+		"tcp::6641":                         "HOST:PORT",
+		"punix:/run/db.sock":                "must begin with",
+		"/run/db.sock":                      "must begin with",
+	} {
+		cfg := config(endpoint)
+		cfg.TLS = &tls.Config{}
+		_, err := New(cfg)
+		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
+			t.Errorf("endpoint %q: error %v, want %q", endpoint, err, wrong)
+		}
+	}
+	if _, err := New(config("ssl:192.0.2.1:6641")); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("ssl without TLS: error %v", err)
+	}
+	cfg := config("unix:/none")
+	cfg.Root = "NB_Global"
+	if _, err := New(cfg); err == nil {
+		t.Error("a root table that is not followed was accepted")
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	var b backoff
+	for _, full := range []time.Duration{100, 200, 400, 800, 1600, 3200, 5000, 5000} {
+		full *= time.Millisecond
+		if wait := b.next(); wait > full || wait < full*3/4 {
+			t.Errorf("wait %s, want between three quarters of %s and all of it", wait, full)
+		}
+	}
+}

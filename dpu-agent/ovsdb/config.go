@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ovsdb
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+)
+
+// Config says which database to follow and which of its rows and columns.
+type Config struct {
+	// Endpoint is where the server listens, as in ovsdb(7): unix:PATH, tcp:HOST:PORT or ssl:HOST:PORT. Several,
+	// separated by commas, are tried in turn.
+	Endpoint string
+	// TLS is the configuration of ssl endpoints.
+	TLS *tls.Config
+	// Database is the name of the database, for example Open_vSwitch.
+	Database string
+	// Root is the table of Tables that has a row in every database that is in use, for example Open_vSwitch or
+	// NB_Global. Without one the database is not filled yet, or its copy is broken.
+	Root string
+	// Tables has a pointer to an empty row struct for each table to follow. Fields are tagged with their column,
+	// `ovsdb:"name"`; one must be a string for _uuid. Only these columns are monitored. A column that the server's
+	// schema lacks, or has with another type, ends the connection, unless its field is tagged `optional:"true"`:
+	// then it is left out and the field stays zero. A table whose columns are all optional may be absent.
+	Tables map[string]any
+	// Logger gets state changes at Info and what libovsdb says at Debug.
+	Logger *slog.Logger
+
+	// Timeout bounds connecting, the first monitor and each transaction; default 10 s.
+	Timeout time.Duration
+	// ProbeInterval is how often an idle server must answer an echo, ProbeTimeout how fast; default 10 s and 5 s.
+	ProbeInterval, ProbeTimeout time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.ProbeInterval = cmp.Or(c.ProbeInterval, 10*time.Second)
+	c.ProbeTimeout = cmp.Or(c.ProbeTimeout, 5*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	if c.Tables[c.Root] == nil {
+		return fmt.Errorf("follow database %s: no row struct for its root table %q", c.Database, c.Root)
+	}
+	for _, endpoint := range c.endpoints() {
+		if err := checkEndpoint(endpoint, c.TLS); err != nil {
+			return fmt.Errorf("OVSDB endpoint %q: %w", endpoint, err)
+		}
+	}
+	return nil
+}
+
+func (c Config) endpoints() []string { return strings.Split(c.Endpoint, ",") }
+
+// checkEndpoint refuses what libovsdb would fill with its defaults: a server on 127.0.0.1 that nobody named.
+func checkEndpoint(endpoint string, tls *tls.Config) error {
+	method, address, _ := strings.Cut(endpoint, ":")
+	switch method {
+	case "unix":
+		if !strings.HasPrefix(address, "/") {
+			return errors.New("must be unix: and an absolute path")
+		}
+		return nil
+	case "ssl":
+		if tls == nil {
+			return errors.New("ssl needs a certificate, a private key and a CA certificate")
+		}
+	case "tcp":
+	default:
+		return errors.New("must begin with unix:, tcp: or ssl:")
+	}
+	if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
+		return errors.New("must be HOST:PORT after the method")
+	}
+	return nil
+}

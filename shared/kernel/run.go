@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	// Waits between a lost subscription and the next. The shortest keeps drift visible within a second, the
+	// longest bounds what a machine pays whose buffer overflows all the time.
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 5 * time.Second
+	// heartbeat is how often the loop turns when nothing happens.
+	heartbeat = 10 * time.Second
+)
+
+// Run watches until ctx ends. Whatever goes wrong, an overflowed buffer as well as a read that fails, has one
+// answer: subscribe to everything again and read everything again. It returns nil; call it once.
+func (m *Monitor) Run(ctx context.Context) error {
+	// What is measured from here is how long there has been no good read.
+	m.readAt.Store(time.Now().UnixNano())
+	wait := minBackoff
+	for {
+		m.turn()
+		started := time.Now()
+		err := m.session(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if time.Since(started) > maxBackoff {
+			wait = minBackoff
+		}
+		m.options.Logger.Warn("Lost sight of the kernel's links, addresses and routes, subscribing again", "error", err, "wait", wait)
+		m.options.Metrics.Resubscribed(err)
+		if sleep(ctx, wait) != nil {
+			return nil
+		}
+		wait = min(2*wait, maxBackoff)
+	}
+}
+
+// session is the life of one subscription. It returns the error that ended it, never nil.
+func (m *Monitor) session(ctx context.Context) error {
+	// Subscribe first, read second: a change in between is seen by both rather than by neither.
+	events, err := m.subscribe()
+	if err != nil {
+		return err
+	}
+	defer events.close()
+	if err := m.refresh(ctx); err != nil {
+		return err
+	}
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	resync := time.NewTimer(jitter(m.options.Resync))
+	defer resync.Stop()
+	var batch <-chan time.Time
+	for {
+		m.turn()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-events.lost:
+			return fmt.Errorf("receive netlink events: %w", err)
+		case <-events.events:
+			if batch == nil {
+				batch = time.After(m.options.Batch)
+			}
+			continue
+		case <-beat.C:
+			continue
+		case <-batch:
+			batch = nil
+		case <-resync.C:
+		}
+		if err := m.refresh(ctx); err != nil {
+			return err
+		}
+		resync.Reset(jitter(m.options.Resync))
+	}
+}
+
+// refresh reads once and tells of a change.
+func (m *Monitor) refresh(ctx context.Context) error {
+	started := time.Now()
+	s, err := m.read(ctx)
+	m.options.Metrics.Read(time.Since(started), err)
+	if err != nil {
+		return err
+	}
+	m.readAt.Store(time.Now().UnixNano())
+	if old := m.latest.Load(); old != nil && old.Equal(s) {
+		return nil
+	}
+	m.latest.Store(s)
+	for _, f := range m.onChange {
+		f()
+	}
+	return nil
+}
+
+func (m *Monitor) turn() { m.turned.Store(time.Now().UnixNano()) }
+
+// jitter spreads a period by a tenth to either side, so that the agents of a cluster do not act in step.
+func jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ovn-uplink/ovn-uplink/test/lab"
+)
+
+// crds is installed on its own, as a person would.
+const crds = "deploy/host/chart/crds"
+
+// demo is the simulated cluster and what the steps need of it.
+type demo struct {
+	bin     string
+	lab     *lab.Lab
+	kubectl string
+	regular *lab.Regular
+	pair    *lab.Pair
+}
+
+func (d *demo) build(ctx context.Context, dir string) (err error) {
+	say := func(format string, args ...any) { fmt.Printf("   "+format+"\n", args...) }
+	if d.lab, err = lab.New(ctx, lab.Options{Dir: dir, Log: say}); err != nil {
+		return err
+	}
+	if d.kubectl, err = lab.KubectlBinary(ctx, say); err != nil {
+		return err
+	}
+	if d.regular, err = d.lab.RegularNode(ctx, "worker-a", lab.RegularSpec{}); err != nil {
+		return err
+	}
+	if d.pair, err = d.lab.Pair(ctx, "worker-b", lab.PairSpec{}); err != nil {
+		return err
+	}
+	for _, n := range []*lab.Node{d.regular.Node, d.pair.Card} {
+		// What OVN-Kubernetes would have set: the cluster's default gateway bridge.
+		if _, err := n.OVS.Vsctl(ctx, "set", "Open_vSwitch", ".", "external_ids:ovn-bridge-mappings=physnet:br-ex"); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"worker-a", "worker-b"} {
+		if err := d.lab.CreateNode(ctx, name, map[string]string{"example.com/tenant-blue-uplink": "true"}); err != nil {
+			return err
+		}
+	}
+	return d.run(ctx, "apply", "-f", crds)
+}
+
+func (d *demo) startAgents(ctx context.Context) error {
+	kubeconfig, err := d.lab.NodeKubeconfig(lab.AdminUser)
+	if err != nil {
+		return err
+	}
+	for _, a := range []struct {
+		node *lab.Node
+		argv []string
+	}{
+		{d.regular.Node, []string{"dpu-agent", "--role=all", "--node-name=worker-a"}},
+		{d.pair.Host, []string{"host-agent", "--node-name=worker-b", "--sysfs-root=" + d.pair.Host.SysfsRoot()}},
+		{d.pair.Card, []string{"dpu-agent", "--role=dpu", "--sysfs-root=" + d.pair.Card.SysfsRoot(), "--devlink-ports=" + d.pair.Card.DevlinkFile()}},
+	} {
+		argv := append([]string{filepath.Join(d.bin, a.argv[0])}, a.argv[1:]...)
+		argv = append(argv, "--kubeconfig="+kubeconfig)
+		if a.node.OVS != nil && strings.HasPrefix(a.argv[0], "dpu") {
+			argv = append(argv, "--ovs-db="+a.node.OVS.DB())
+		}
+		if _, err := a.node.Start(ctx, a.argv[0], argv, nil); err != nil {
+			return err
+		}
+		fmt.Printf("   %s: %s\n", a.node.Name, strings.Join(a.argv, " "))
+	}
+	return nil
+}
+
+// run shows a kubectl command and what it prints.
+func (d *demo) run(ctx context.Context, args ...string) error {
+	fmt.Printf("   $ kubectl %s\n", strings.Join(args, " "))
+	out, err := d.output(ctx, args...)
+	fmt.Print(indent(out))
+	return err
+}
+
+func (d *demo) output(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, d.kubectl, append([]string{"--kubeconfig", d.lab.Kubeconfig()}, args...)...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+d.lab.Kubeconfig())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return string(out), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
+}
+
+// expect waits until the Resolved condition of a state says what it should.
+func (d *demo) expect(ctx context.Context, state, want string) error {
+	start := time.Now()
+	err := lab.Eventually(ctx, 30*time.Second, func(ctx context.Context) error {
+		got, err := d.output(ctx, "get", "uplinkstate", state, "-o",
+			`jsonpath={.status.conditions[?(@.type=="Resolved")].status}/{.status.conditions[?(@.type=="Resolved")].reason}`)
+		if err == nil && got != want {
+			err = fmt.Errorf("Resolved of %s is %q, want %q", state, got, want)
+		}
+		return err
+	})
+	if err == nil {
+		fmt.Printf("   %s says %s after %.1f s\n", state, want, time.Since(start).Seconds())
+	}
+	return err
+}
+
+func indent(text string) string {
+	text = strings.TrimRight(text, "\n")
+	return "   " + strings.ReplaceAll(text, "\n", "\n   ") + "\n"
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+const tenantBlue = `apiVersion: k8s.ovn.org/v1alpha1
+kind: Uplink
+metadata:
+  name: tenant-blue
+spec:
+  nodeConfigs:
+  - type: OVSBridge
+    nodeSelector:
+      matchLabels:
+        kubernetes.io/hostname: worker-a
+        example.com/tenant-blue-uplink: "true"
+    hostInterfaceName: ovsbr1
+  - type: OVSBridge
+    nodeSelector:
+      matchLabels:
+        kubernetes.io/hostname: worker-b
+        example.com/tenant-blue-uplink: "true"
+    hostInterfaceName: ens1f0
+`
+
+const oops = `apiVersion: k8s.ovn.org/v1alpha1
+kind: Uplink
+metadata:
+  name: oops
+spec:
+  nodeConfigs:
+  - type: OVSBridge
+    nodeSelector:
+      matchLabels:
+        kubernetes.io/hostname: worker-a
+    hostInterfaceName: %s
+`
+
+const isResolved = "True/Resolved"
+
+func (d *demo) resolve(ctx context.Context) error {
+	fmt.Print(indent(tenantBlue))
+	if err := d.lab.Apply(ctx, tenantBlue); err != nil {
+		return err
+	}
+	for _, state := range []string{"tenant-blue.worker-a", "tenant-blue.worker-b"} {
+		if err := d.expect(ctx, state, isResolved); err != nil {
+			return err
+		}
+	}
+	return d.table(ctx)
+}
+
+func (d *demo) table(ctx context.Context) error {
+	return d.run(ctx, "get", "uplinkstate", "-o", "wide")
+}
+
+func (d *demo) missingInterface(ctx context.Context) error {
+	host, iface := d.pair.Host, d.pair.Spec.Interface
+	fmt.Printf("   on worker-b: ip link set %s name renamed0\n", iface)
+	if err := d.rename(ctx, iface, "renamed0"); err != nil {
+		return err
+	}
+	if err := d.expect(ctx, "tenant-blue.worker-b", "False/HostInterfaceNotFound"); err != nil {
+		return err
+	}
+	if err := d.why(ctx, "tenant-blue.worker-b"); err != nil {
+		return err
+	}
+	fmt.Printf("   on worker-b: the interface comes back, with its address and route\n")
+	if err := d.rename(ctx, "renamed0", iface); err != nil {
+		return err
+	}
+	if _, err := host.IP(ctx, "route", "replace", "default", "via", d.pair.Spec.Gateways[0].String(), "dev", iface); err != nil {
+		return err
+	}
+	return d.expect(ctx, "tenant-blue.worker-b", isResolved)
+}
+
+func (d *demo) rename(ctx context.Context, from, to string) error {
+	for _, args := range [][]string{
+		{"link", "set", from, "down"}, {"link", "set", from, "name", to}, {"link", "set", to, "up"},
+	} {
+		if _, err := d.pair.Host.IP(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *demo) integrationBridge(ctx context.Context) error {
+	n := d.regular.Node
+	if _, err := n.OVS.Vsctl(ctx, "--may-exist", "add-br", "br-int", "--", "set", "Bridge", "br-int", "datapath_type=netdev", "fail_mode=secure"); err != nil {
+		return err
+	}
+	for _, args := range [][]string{{"link", "set", "br-int", "up"}, {"addr", "replace", "198.51.100.1/24", "dev", "br-int"}} {
+		if _, err := n.IP(ctx, args...); err != nil {
+			return err
+		}
+	}
+	fmt.Println("   an Uplink named oops has hostInterfaceName: br-int for worker-a")
+	if err := d.lab.Apply(ctx, fmt.Sprintf(oops, "br-int")); err != nil {
+		return err
+	}
+	if err := d.expect(ctx, "oops.worker-a", "False/BridgeInvalid"); err != nil {
+		return err
+	}
+	if err := d.why(ctx, "oops.worker-a"); err != nil {
+		return err
+	}
+	fmt.Printf("   the administrator names %s instead\n", d.regular.Spec.Bridge)
+	if err := d.lab.Apply(ctx, fmt.Sprintf(oops, d.regular.Spec.Bridge)); err != nil {
+		return err
+	}
+	if err := d.expect(ctx, "oops.worker-a", isResolved); err != nil {
+		return err
+	}
+	return d.table(ctx)
+}
+
+// why prints what a person would read.
+func (d *demo) why(ctx context.Context, state string) error {
+	message, err := d.output(ctx, "get", "uplinkstate", state, "-o", `jsonpath={.status.conditions[?(@.type=="Resolved")].message}`)
+	if err == nil {
+		fmt.Printf("   message: %s\n", message)
+	}
+	return err
+}
+
+func (d *demo) goodbye(dir string) {
+	fmt.Printf(`
+== Everything is up. Try:
+   export KUBECONFIG=%s
+   kubectl get uplinkstate --field-selector spec.uplinkName=tenant-blue,spec.nodeName=worker-a -o yaml
+   kubectl describe uplinkstate tenant-blue.worker-b
+   ip netns exec %s %s/dpu-agent inspect tenant-blue --role=dpu --ovs-db=%s --devlink-ports=%s --sysfs-root=%s --kubeconfig=%s/users/admin.kubeconfig
+   Logs of the agents are in %s/logs. 'make demo-down' ends it all.
+`, d.lab.Kubeconfig(), d.pair.Card.NetNS, d.bin, d.pair.Card.OVS.DB(), d.pair.Card.DevlinkFile(), d.pair.Card.SysfsRoot(), dir, dir)
+}
