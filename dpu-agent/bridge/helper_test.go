@@ -74,6 +74,8 @@ func card(name string) Class {
 	switch {
 	case strings.HasPrefix(name, "busy"):
 		return Unclassified
+	case strings.HasPrefix(name, "absent"):
+		return Absent
 	case strings.HasPrefix(name, "pf"):
 		return HostFacing
 	case strings.HasPrefix(name, "en3f0"):

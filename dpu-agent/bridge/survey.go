@@ -22,6 +22,9 @@ const (
 	HostFacing
 	// LocalFunction represents a function of the machine that Open vSwitch itself runs on.
 	LocalFunction
+	// Absent means that the kernel has no interface of that name. For an interface that DPDK drives itself that is
+	// how it should be; for another one it is a matter of time.
+	Absent
 )
 
 // Classifier tells the class of an interface by its name.
@@ -104,7 +107,7 @@ func (c *Candidate) judge(classify Classifier) {
 			c.Verdict, c.Why = Patch, "patch port to "+iface.Options["peer"]
 			return
 		}
-		if verdict, why := judgeClass(classify(iface.Name)); verdict != Usable {
+		if verdict, why := judgeClass(classify(iface.Name), iface.Type); verdict != Usable {
 			c.Verdict, c.Why = verdict, why
 			return
 		}
@@ -134,10 +137,14 @@ func wrongType(i *Interface, members int) string {
 	return "type " + i.Type
 }
 
-func judgeClass(class Class) (Verdict, string) {
+func judgeClass(class Class, kind string) (Verdict, string) {
 	switch class {
 	case Plain, Physical:
 		return Usable, ""
+	case Absent:
+		if kind == "dpdk" {
+			return Usable, ""
+		}
 	case HostFacing:
 		return Rejected, "host-facing representor"
 	case LocalFunction:

@@ -28,6 +28,10 @@ func TestFindUplink(t *testing.T) {
 			view: view(br("br-blue", port("p0", "dpdk"), port("pf0hpf", "dpdk"))),
 			want: "br-blue/p0", ports: []int{10},
 		},
+		"B2: a card that DPDK took from the kernel": {
+			view: view(br("br-blue", port("absent0", "dpdk"), port("pf0hpf", "dpdk"))),
+			want: "br-blue/absent0", ports: []int{10},
+		},
 		"B2: afxdp counts": {
 			view: view(br("br-blue", port("eth1", "afxdp"))),
 			want: "br-blue/eth1", ports: []int{10},
@@ -248,9 +252,10 @@ func TestFindUplinkFindsNone(t *testing.T) {
 // A14: a failed read of what an interface is never becomes a finding about the bridge.
 func TestA14UnclassifiedIsNoProblem(t *testing.T) {
 	for name, v := range map[string]*View{
-		"alone":              view(br("br-blue", port("busy0", ""))),
-		"beside a candidate": view(br("br-blue", port("busy0", ""), port("p0", ""))),
-		"behind a patch":     view(br("br-blue", patch("a1", "a2")), br("br-x", port("busy0", ""), patch("a2", "a1"))),
+		"alone":                           view(br("br-blue", port("busy0", ""))),
+		"an interface that came just now": view(br("br-blue", port("absent0", ""), port("p0", ""))),
+		"beside a candidate":              view(br("br-blue", port("busy0", ""), port("p0", ""))),
+		"behind a patch":                  view(br("br-blue", patch("a1", "a2")), br("br-x", port("busy0", ""), patch("a2", "a1"))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := FindUplink(v, "br-blue", card)

@@ -127,7 +127,7 @@ func checkUp(b *Bridge, host *Port, hostPort string, u Uplink) *uplinkstate.Prob
 		if m.Down == "" {
 			return nil
 		}
-		problems = append(problems, m.Interface+" is "+m.Down)
+		problems = append(problems, m.Interface+": "+m.Down)
 	}
 	return uplinkstate.Problemf(uplinkstate.ReasonBridgeUplinkNotFound,
 		"port %s of bridge %s leads to the wire but is down: %s; expected up with carrier", u.Port, u.Bridge, limit(problems))

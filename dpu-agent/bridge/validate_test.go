@@ -96,12 +96,12 @@ func TestValidateRefuses(t *testing.T) {
 		"the uplink is administratively down": {
 			view:   view(change(blue(), "p0", func(i *Interface) { i.AdminState, i.LinkState = "down", "down" })),
 			target: Target{Bridge: "br-blue", HostPort: "pf0vf3"}, reason: uplinkstate.ReasonBridgeUplinkNotFound,
-			parts: []string{"p0 is administratively down"},
+			parts: []string{"p0: administratively down"},
 		},
 		"the uplink has no carrier": {
 			view:   view(change(blue(), "p0", func(i *Interface) { i.AdminState, i.LinkState = "up", "down" })),
 			target: Target{Bridge: "br-blue", HostPort: "pf0vf3"}, reason: uplinkstate.ReasonBridgeUplinkNotFound,
-			parts: []string{"p0 is no carrier"},
+			parts: []string{"p0: no carrier"},
 		},
 	}
 	for name, test := range tests {

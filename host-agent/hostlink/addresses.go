@@ -69,7 +69,7 @@ func unusableAddress(a kernel.Addr) string {
 		return "a loopback address"
 	case ip.IsLinkLocalUnicast():
 		return "a link-local address"
-	case a.Scope != 0 || !ip.IsGlobalUnicast():
+	case a.Scope != 0 || !a.Prefix.IsValid() || !ip.IsGlobalUnicast() || ip.Is4In6():
 		return "not of global scope"
 	case a.Temporary:
 		return "a temporary privacy address"

@@ -75,6 +75,7 @@ func (s *stream) snapshot() *kernel.Snapshot {
 func FuzzDiscover(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("1\x03e\x01x\x06\x02\x02\x02\x02\x02\x02\x01\x01\x00\x00\x00\x02\x03\x00\x0a\x00\x00\x01\x18\x00\x01\x00\x00\x00\x00\x00\x01\x00\x00"))
+	f.Add([]byte("17000000000110002700\x00\x00\x010000000000")) // a prefix longer than its address
 	f.Fuzz(func(t *testing.T, data []byte) {
 		input := stream(data)
 		s := input.snapshot()
@@ -105,7 +106,7 @@ func checkAddresses(t *testing.T, addresses []netip.Prefix) {
 		t.Errorf("addresses %v", addresses)
 	}
 	for _, a := range addresses {
-		if parsed, err := netip.ParsePrefix(a.String()); err != nil || parsed != a || !a.Addr().IsGlobalUnicast() {
+		if parsed, err := netip.ParsePrefix(a.String()); err != nil || parsed != a || !a.Addr().IsGlobalUnicast() || a.Addr().Is4In6() {
 			t.Errorf("address %v: %v", a, err)
 		}
 	}
@@ -118,7 +119,7 @@ func checkGateways(t *testing.T, gateways []netip.Addr) {
 		t.Errorf("gateways %v", gateways)
 	}
 	for _, g := range gateways {
-		if parsed, err := netip.ParseAddr(g.String()); err != nil || parsed != g || g.Zone() != "" {
+		if parsed, err := netip.ParseAddr(g.String()); err != nil || parsed != g || g.Zone() != "" || g.Is4In6() {
 			t.Errorf("gateway %v: %v", g, err)
 		}
 	}

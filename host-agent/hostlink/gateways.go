@@ -143,7 +143,7 @@ func unusableGateway(r kernel.Route, hop kernel.NextHop, link int) string {
 		return "the route names no gateway"
 	case ip.Is4() != r.Dst.Addr().Is4():
 		return "a gateway of the other family cannot be published"
-	case ip.IsUnspecified() || ip.IsLoopback() || ip.IsMulticast():
+	case ip.IsUnspecified() || ip.IsLoopback() || ip.IsMulticast() || ip.Is4In6():
 		return "not the address of a router"
 	}
 	return ""

@@ -48,6 +48,7 @@ func TestReadNamespace(t *testing.T) {
 		"route add 198.51.100.0/24 via 192.0.2.1", "route add default via 192.0.2.9 dev ens3 table 77",
 		"route add blackhole default metric 4278198272",
 		"-6 route add default proto ra metric 1024 nexthop via fe80::1 dev ens3 nexthop via fe80::2 dev ens3")
+	awaitOperState(t, ns, OperUp)
 	s := readNamespace(t, ns)
 
 	link, ok := s.LinkByName("enp65s0f0np0pf0vf0")
@@ -98,13 +99,54 @@ func TestReadNamespace(t *testing.T) {
 		t.Error("routes of a table that belongs to no VRF were read")
 	}
 
+	if again := readNamespace(t, ns); !again.Equal(s) {
+		t.Errorf("two reads of the same differ: %+v, %+v", s, again)
+	}
 	ns.IP("link set peer down")
-	if link, _ := readNamespace(t, ns).LinkByName("ens3"); link.Carrier || link.OperState == OperUp || !link.Up {
+	awaitOperState(t, ns, "lower-layer-down")
+	if link, _ := readNamespace(t, ns).LinkByName("ens3"); link.Carrier || !link.Up {
 		t.Errorf("without a carrier: %+v", link)
 	}
-	if again := readNamespace(t, ns); !again.Equal(readNamespace(t, ns)) {
-		t.Error("two reads of the same differ")
+}
+
+// awaitOperState waits for the operational state of ens3, which follows its carrier with delay.
+func awaitOperState(t *testing.T, ns *kerneltest.Namespace, want OperState) {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		link, _ := readNamespace(t, ns).LinkByName("ens3")
+		if link.OperState == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the operational state of ens3 is %s, want %s", link.OperState, want)
+		}
 	}
+}
+
+// TestReadVRF needs a kernel with VRF: the virtual machine's, where CI's own has none.
+func TestReadVRF(t *testing.T) {
+	ns := newVeth(t)
+	if err := ns.TryIP("link add vrf-blue type vrf table 1007"); err != nil {
+		t.Skipf("this kernel has no VRF: %v", err)
+	}
+	ns.IP("link set vrf-blue up", "addr add 192.0.2.5/24 dev ens3", "link add e4 type veth peer name e4-peer", "link set e4-peer up",
+		"link set e4 up", "addr add 198.51.100.5/24 dev e4", "route add default via 198.51.100.1")
+	_, await := watch(t, ns, nil)
+	ns.IP("link set ens3 master vrf-blue", "route add default via 192.0.2.1 dev ens3 table 1007",
+		"route add unreachable default metric 4278198272 table 1007")
+	await("C3: the default routes of the table that the link is in now", followTime, func(s *Snapshot) bool {
+		link, _ := s.LinkByName("ens3")
+		routes := s.DefaultRoutes(s.TableOf(link))
+		return s.TableOf(link) == 1007 && len(routes) == 2 && routes[0].NextHops[0].Gateway.String() == "192.0.2.1" && !routes[1].Forwards() &&
+			len(s.DefaultRoutes(MainTable)) == 1
+	})
+	ns.IP("link set ens3 nomaster")
+	await("table main after the link left its VRF", followTime, func(s *Snapshot) bool {
+		link, _ := s.LinkByName("ens3")
+		return s.TableOf(link) == MainTable
+	})
+	ns.IP("link del vrf-blue")
+	await("nothing of a VRF that is gone", followTime, func(s *Snapshot) bool { return len(s.DefaultRoutes(1007)) == 0 })
 }
 
 // watch runs a monitor in a namespace and returns a function that waits until what is seen fulfils cond.

@@ -63,8 +63,9 @@ func (p pin) compile(ctx context.Context, log func(string, ...any), name, out st
 	cmd := exec.CommandContext(ctx, goTool, "build", "-trimpath", "-ldflags", p.ldflags(), "-o", out, "k8s.io/kubernetes/cmd/"+name)
 	cmd.Dir = p.dir
 	// The rest of the environment stays: proxies, GOFLAGS of the machine.
-	work, err := os.MkdirTemp(filepath.Dir(out), "work-")
-	if err != nil {
+	// A build that was killed may have left it.
+	work := filepath.Join(filepath.Dir(out), "work")
+	if err := errors.Join(os.RemoveAll(work), os.Mkdir(work, 0o755)); err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(work) }()

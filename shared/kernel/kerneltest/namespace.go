@@ -48,19 +48,25 @@ func NewNamespace(t testing.TB) *Namespace {
 func (n *Namespace) IP(commands ...string) {
 	n.t.Helper()
 	for _, c := range commands {
-		n.run(nil, strings.Fields(c)...)
+		if err := n.TryIP(c); err != nil {
+			n.t.Fatal(err)
+		}
 	}
 }
+
+// TryIP runs one command of ip(8), for what a kernel may not know.
+func (n *Namespace) TryIP(command string) error { return n.run(nil, strings.Fields(command)...) }
 
 // IPBatch runs commands of ip(8) in one process, as fast as the kernel takes them.
 func (n *Namespace) IPBatch(commands ...string) {
 	n.t.Helper()
-	n.run(commands, "-batch", "-")
+	if err := n.run(commands, "-batch", "-"); err != nil {
+		n.t.Fatal(err)
+	}
 }
 
-func (n *Namespace) run(stdin []string, args ...string) {
-	n.t.Helper()
-	err := onOwnThread(func() error {
+func (n *Namespace) run(stdin []string, args ...string) error {
+	return onOwnThread(func() error {
 		if err := netns.Set(n.Handle); err != nil {
 			return fmt.Errorf("enter the namespace: %w", err)
 		}
@@ -73,9 +79,6 @@ func (n *Namespace) run(stdin []string, args ...string) {
 		}
 		return nil
 	})
-	if err != nil {
-		n.t.Fatal(err)
-	}
 }
 
 // onOwnThread runs f on a thread that ends after it, so that the namespace it may be left in goes with it.
