@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/jaypipes/ghw/pkg/option"
+	"github.com/jaypipes/ghw"
 	"github.com/jaypipes/ghw/pkg/product"
 	"github.com/ovn-uplink/ovn-uplink/shared/agent"
 )
@@ -30,7 +30,7 @@ func chooseRole(role string) (chosen, why string, err error) {
 	default:
 		return "", "", agent.Usagef("--role %q: must be auto, dpu or all", role)
 	}
-	info, err := product.New(option.WithDisableWarnings())
+	info, err := product.New(ghw.WithDisableWarnings())
 	if err != nil {
 		return roleAll, fmt.Sprintf("the product of this machine could not be read: %v", err), nil
 	}

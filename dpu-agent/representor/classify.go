@@ -22,6 +22,9 @@ const (
 
 // Classify tells what the interface of a name or alternative name is.
 func (x *Index) Classify(name string) Class {
+	if netdev, alternative := x.names[name]; alternative {
+		name = netdev
+	}
 	class, known := x.classes[name]
 	switch {
 	case known:

@@ -43,11 +43,3 @@ type Link struct {
 	// Unreadable is why PortName and SwitchID could not be told.
 	Unreadable error
 }
-
-// names are all names of the link; none for that of a port without network interface.
-func (l Link) names() []string {
-	if l.Name == "" {
-		return nil
-	}
-	return append([]string{l.Name}, l.AltNames...)
-}

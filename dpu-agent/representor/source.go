@@ -5,7 +5,10 @@ package representor
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
+	"maps"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -18,7 +21,8 @@ type Config struct {
 	// Map is the file of the representor map; empty for none.
 	Map string
 	// Links lists the network interfaces with their alternative names; default KernelLinks. It must return in time.
-	Links func() ([]Link, error)
+	Links  func() ([]Link, error)
+	Logger *slog.Logger
 }
 
 func (c Config) withDefaults() Config {
@@ -26,34 +30,59 @@ func (c Config) withDefaults() Config {
 	if c.Links == nil {
 		c.Links = KernelLinks
 	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
 	return c
 }
 
 // source reads the ports of the card. It has one user at a time.
 type source struct {
 	cfg Config
-	// representors is the last representor map that could be read, and mapError why the file cannot be read now.
-	representors *Map
-	mapError     error
+	// given is the last representor map that could be read.
+	given *Map
 	// stamps are the files as they were when last read.
 	stamps map[string]stamp
 }
 
-// stamp tells whether a file was written or replaced.
+// stamp tells whether a file was written or replaced; the zero stamp is that of no file.
 type stamp struct {
 	modified time.Time
 	size     int64
 	inode    uint64
 }
 
+// look stamps the files that are read.
+func (s *source) look() map[string]stamp {
+	stamps := map[string]stamp{}
+	for _, path := range []string{s.cfg.DevlinkPorts, s.cfg.Map} {
+		if path == "" {
+			continue
+		}
+		var now stamp
+		if info, err := os.Stat(path); err == nil {
+			now = stamp{modified: info.ModTime(), size: info.Size()}
+			if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+				now.inode = stat.Ino
+			}
+		}
+		stamps[path] = now
+	}
+	return stamps
+}
+
+// outdated tells whether a file changed since it was read.
+func (s *source) outdated() bool { return !maps.Equal(s.stamps, s.look()) }
+
 // read gives what an index is built from. A representor map that cannot be read is replaced by the last one that
 // could: a slip of the administrator's hand must not move a tenant's traffic.
 func (s *source) read() (Input, error) {
 	s.stamps = s.look()
+	var mapError error
 	if s.cfg.Map != "" {
-		m, err := LoadMap(s.cfg.Map)
-		if s.mapError = err; err == nil {
-			s.representors = m
+		var m *Map
+		if m, mapError = LoadMap(s.cfg.Map); mapError == nil {
+			s.given = m
 		}
 	}
 	ports, err := s.ports()
@@ -74,7 +103,7 @@ func (s *source) read() (Input, error) {
 			readPortName(s.cfg.Sysfs, &links[i])
 		}
 	}
-	return Input{Ports: ports, Links: links, Map: s.representors}, nil
+	return Input{Ports: ports, Links: links, Map: s.given, MapError: mapError}, nil
 }
 
 func (s *source) ports() ([]Port, error) {

@@ -57,14 +57,11 @@ func judgeAddresses(addrs []kernel.Addr) []AddressVerdict {
 	return verdicts
 }
 
-// unusableAddress says why an address is never published; empty if it may be.
+// unusableAddress says why an address is not published; empty if it may be. What cannot change comes first, so
+// that the answer does not either.
 func unusableAddress(a kernel.Addr) string {
 	ip := a.Prefix.Addr()
 	switch {
-	case a.DADFailed:
-		return "duplicate: another station has it"
-	case a.Tentative:
-		return "tentative: duplicate address detection is not done yet"
 	case ip.IsLoopback():
 		return "a loopback address"
 	case ip.IsLinkLocalUnicast():
@@ -73,6 +70,10 @@ func unusableAddress(a kernel.Addr) string {
 		return "not of global scope"
 	case a.Temporary:
 		return "a temporary privacy address"
+	case a.DADFailed:
+		return "duplicate: another station has it"
+	case a.Tentative:
+		return "tentative: duplicate address detection is not done yet"
 	}
 	return ""
 }

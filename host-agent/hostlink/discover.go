@@ -5,7 +5,6 @@ package hostlink
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -42,7 +41,8 @@ func examine(s *kernel.Snapshot, iface string) finding {
 	link, ok := s.LinkByName(iface)
 	if !ok {
 		return finding{problem: uplinkstate.Problemf(uplinkstate.ReasonHostInterfaceNotFound,
-			"interface %s was not found: no link of this node has this name or alternative name; create the interface or correct hostInterfaceName", iface)}
+			"interface %s was not found: no link of this node has this name or alternative name; "+
+				"create the interface or correct hostInterfaceName", iface)}
 	}
 	f := finding{link: link, table: s.TableOf(link)}
 	f.addresses = judgeAddresses(s.AddrsOf(link.Index))
@@ -83,7 +83,8 @@ func macProblem(iface string, link kernel.Link) *uplinkstate.Problem {
 		seen = "it has " + link.HardwareAddr.String()
 	}
 	return uplinkstate.Problemf(uplinkstate.ReasonInvalidHostInterface,
-		"interface %s has no usable MAC address: it must have a unicast one of 6 bytes that is not zero, but %s; give it one or name an Ethernet interface", iface, seen)
+		"interface %s has no usable MAC address: it must have a unicast one of 6 bytes that is not zero, but %s; "+
+			"give it one or name an Ethernet interface", iface, seen)
 }
 
 // maxListed bounds how many addresses a message names.
@@ -106,13 +107,4 @@ func addressProblem(iface string, verdicts []AddressVerdict) *uplinkstate.Proble
 	}
 	return uplinkstate.Problemf(uplinkstate.ReasonGatewayInfoUnavailable,
 		"interface %s has no usable IP address: it must have an IPv4 or IPv6 address of global scope, but %s; give it one", iface, seen)
-}
-
-// textOf writes addresses as the API does.
-func textOf[T netip.Addr | netip.Prefix](values []T) []string {
-	var text []string
-	for _, v := range values {
-		text = append(text, fmt.Sprint(v))
-	}
-	return text
 }

@@ -30,7 +30,10 @@ func node(t testing.TB) *kernel.Snapshot {
 	return &kernel.Snapshot{
 		Links: []kernel.Link{
 			{Index: 1, Name: "lo", Up: true, Carrier: true, OperState: kernel.OperUnknown},
-			{Index: ens3, Name: "ens3", AltNames: []string{"enp65s0f0np0pf0vf0"}, HardwareAddr: mac(t, hostMAC), Up: true, Carrier: true, OperState: kernel.OperUp, MTU: 1500},
+			{
+				Index: ens3, Name: "ens3", AltNames: []string{"enp65s0f0np0pf0vf0"}, HardwareAddr: mac(t, hostMAC),
+				Up: true, Carrier: true, OperState: kernel.OperUp, MTU: 1500,
+			},
 			{Index: 9, Name: "vrf-blue", VRFTable: 1007},
 		},
 		Addrs:  addrs("192.0.2.5/24", "2001:db8::5/64"),
@@ -49,10 +52,16 @@ func TestDiscover(t *testing.T) {
 		iface  string
 		want   func(d *uplinkstate.HostData)
 	}{
-		"all there":                           {},
-		"A19: the name asked for, an altname": {iface: "enp65s0f0np0pf0vf0", want: func(d *uplinkstate.HostData) { d.Interface = "enp65s0f0np0pf0vf0" }},
-		"operational state unknown":           {change: func(_ *kernel.Snapshot, l *kernel.Link) { l.OperState = kernel.OperUnknown }},
-		"C4: no gateway yet":                  {change: func(s *kernel.Snapshot, _ *kernel.Link) { s.Routes = nil }, want: func(d *uplinkstate.HostData) { d.Gateways = nil }},
+		"all there": {},
+		"A19: the name asked for, an altname": {
+			iface: "enp65s0f0np0pf0vf0",
+			want:  func(d *uplinkstate.HostData) { d.Interface = "enp65s0f0np0pf0vf0" },
+		},
+		"operational state unknown": {change: func(_ *kernel.Snapshot, l *kernel.Link) { l.OperState = kernel.OperUnknown }},
+		"C4: no gateway yet": {
+			change: func(s *kernel.Snapshot, _ *kernel.Link) { s.Routes = nil },
+			want:   func(d *uplinkstate.HostData) { d.Gateways = nil },
+		},
 		"C18: one family": {
 			change: func(s *kernel.Snapshot, _ *kernel.Link) { s.Addrs = s.Addrs[:1] },
 			want:   func(d *uplinkstate.HostData) { d.Addresses = d.Addresses[:1] },
@@ -94,29 +103,63 @@ func TestDiscover(t *testing.T) {
 }
 
 func TestDiscoverProblems(t *testing.T) {
+	const (
+		notFound = uplinkstate.ReasonHostInterfaceNotFound
+		invalid  = uplinkstate.ReasonInvalidHostInterface
+		noInfo   = uplinkstate.ReasonGatewayInfoUnavailable
+	)
+	type change = func(s *kernel.Snapshot, link *kernel.Link)
+	address := func(mac ...byte) change {
+		return func(_ *kernel.Snapshot, l *kernel.Link) { l.HardwareAddr = mac }
+	}
+	state := func(up, carrier bool, oper kernel.OperState) change {
+		return func(_ *kernel.Snapshot, l *kernel.Link) { l.Up, l.Carrier, l.OperState = up, carrier, oper }
+	}
+	only := func(texts ...string) change {
+		return func(s *kernel.Snapshot, _ *kernel.Link) { s.Addrs = addrs(texts...) }
+	}
 	tests := map[string]struct {
-		change func(s *kernel.Snapshot, link *kernel.Link)
+		change change
 		reason string
 		says   string
 	}{
-		"no such link":   {func(s *kernel.Snapshot, _ *kernel.Link) { s.Links = s.Links[:1] }, uplinkstate.ReasonHostInterfaceNotFound, "ens3 was not found"},
-		"set down":       {func(_ *kernel.Snapshot, l *kernel.Link) { l.Up, l.Carrier, l.OperState = false, false, "down" }, uplinkstate.ReasonInvalidHostInterface, "ens3 is down: it must be up and have a carrier, but it is set down; set it up (ip link set ens3 up)"},
-		"no carrier":     {func(_ *kernel.Snapshot, l *kernel.Link) { l.Carrier, l.OperState = false, "lower-layer-down" }, uplinkstate.ReasonInvalidHostInterface, "is down: it must be up and have a carrier, but it has no carrier"},
-		"dormant":        {func(_ *kernel.Snapshot, l *kernel.Link) { l.OperState = "dormant" }, uplinkstate.ReasonInvalidHostInterface, "its operational state is dormant"},
-		"A2: zero MAC":   {func(_ *kernel.Snapshot, l *kernel.Link) { l.HardwareAddr = make(net.HardwareAddr, 6) }, uplinkstate.ReasonInvalidHostInterface, "it has 00:00:00:00:00:00"},
-		"A3: no MAC":     {func(_ *kernel.Snapshot, l *kernel.Link) { l.HardwareAddr = nil }, uplinkstate.ReasonInvalidHostInterface, "no usable MAC address"},
-		"A3: multicast":  {func(_ *kernel.Snapshot, l *kernel.Link) { l.HardwareAddr = net.HardwareAddr{1, 0, 0x5e, 0, 0, 1} }, uplinkstate.ReasonInvalidHostInterface, "it has 01:00:5e:00:00:01"},
-		"A3: InfiniBand": {func(_ *kernel.Snapshot, l *kernel.Link) { l.HardwareAddr = make(net.HardwareAddr, 20) }, uplinkstate.ReasonInvalidHostInterface, "6 bytes"},
-		"A3: broadcast": {func(_ *kernel.Snapshot, l *kernel.Link) {
-			l.HardwareAddr = net.HardwareAddr{255, 255, 255, 255, 255, 255}
-		}, uplinkstate.ReasonInvalidHostInterface, "unicast"},
-		"no address":       {func(s *kernel.Snapshot, _ *kernel.Link) { s.Addrs = nil }, uplinkstate.ReasonGatewayInfoUnavailable, "but it has no address; give it one"},
-		"C16: only waits":  {func(s *kernel.Snapshot, _ *kernel.Link) { s.Addrs = addrs("2001:db8::5/64 tentative") }, uplinkstate.ReasonGatewayInfoUnavailable, "only 2001:db8::5/64 (tentative: duplicate address detection is not done yet)"},
-		"Z4.2: link-local": {func(s *kernel.Snapshot, _ *kernel.Link) { s.Addrs = addrs("fe80::5/64 link") }, uplinkstate.ReasonGatewayInfoUnavailable, "fe80::5/64 (a link-local address)"},
-		"many unusable": {func(s *kernel.Snapshot, _ *kernel.Link) {
-			s.Addrs = addrs("fe80::1/64", "fe80::2/64", "fe80::3/64", "fe80::4/64", "fe80::5/64", "fe80::6/64")
-		}, uplinkstate.ReasonGatewayInfoUnavailable, "fe80::4/64 (a link-local address), 2 more;"},
-		"the first of several": {func(s *kernel.Snapshot, l *kernel.Link) { l.Up, l.HardwareAddr, s.Addrs = false, nil, nil }, uplinkstate.ReasonInvalidHostInterface, "is down"},
+		"no such link": {
+			func(s *kernel.Snapshot, _ *kernel.Link) { s.Links = s.Links[:1] },
+			notFound, "ens3 was not found",
+		},
+		"set down": {
+			state(false, false, "down"),
+			invalid, "ens3 is down: it must be up and have a carrier, but it is set down; set it up (ip link set ens3 up)",
+		},
+		"no carrier": {
+			state(true, false, "lower-layer-down"),
+			invalid, "is down: it must be up and have a carrier, but it has no carrier",
+		},
+		"dormant":          {state(true, true, "dormant"), invalid, "its operational state is dormant"},
+		"A2: zero MAC":     {address(0, 0, 0, 0, 0, 0), invalid, "it has 00:00:00:00:00:00"},
+		"A3: no MAC":       {address(), invalid, "no usable MAC address: it must have a unicast one of 6 bytes that is not zero, but it has none"},
+		"A3: multicast":    {address(1, 0, 0x5e, 0, 0, 1), invalid, "it has 01:00:5e:00:00:01"},
+		"A3: broadcast":    {address(255, 255, 255, 255, 255, 255), invalid, "it has ff:ff:ff:ff:ff:ff"},
+		"A3: InfiniBand":   {address(make([]byte, 20)...), invalid, "6 bytes"},
+		"A3: EUI-64":       {address(2, 0, 0x5e, 0x10, 0, 0, 0, 1), invalid, "6 bytes"},
+		"no address":       {only(), noInfo, "but it has no address; give it one"},
+		"Z4.2: link-local": {only("fe80::5/64 link"), noInfo, "fe80::5/64 (a link-local address)"},
+		"C16: only waits": {
+			only("2001:db8::5/64 tentative"),
+			noInfo, "only 2001:db8::5/64 (tentative: duplicate address detection is not done yet)",
+		},
+		"a message does not change when detection is done": {
+			only("fe80::5/64 link tentative"),
+			noInfo, "fe80::5/64 (a link-local address)",
+		},
+		"many unusable": {
+			only("fe80::1/64", "fe80::2/64", "fe80::3/64", "fe80::4/64", "fe80::5/64", "fe80::6/64"),
+			noInfo, "fe80::4/64 (a link-local address), 2 more;",
+		},
+		"the first of several": {
+			func(s *kernel.Snapshot, l *kernel.Link) { l.Up, l.HardwareAddr, s.Addrs = false, nil, nil },
+			invalid, "is down",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/k8snetworkplumbingwg/sriovnet"
@@ -29,9 +30,17 @@ const functionTimeout = 5 * time.Second
 // representor is the phys_port_name of a switchdev representor (__devlink_port_phys_port_name_get of the kernel).
 var representor = regexp.MustCompile(`^(c\d+)?pf\d+((vf|sf)\d+)?$`)
 
-// FunctionReader finds the PCI function behind an interface.
+// FunctionReader finds the PCI function behind an interface. It may be used from several goroutines.
 type FunctionReader struct {
 	sysfs *kernel.Sysfs
+	// known holds, by interface name as asked for, the last knownFunction.
+	known *sync.Map
+}
+
+// knownFunction is what was read of the link with this index.
+type knownFunction struct {
+	index    int
+	function *v1alpha1.HostFunction
 }
 
 // NewFunctionReader makes a reader of the sysfs at root, "" for /sys. Another root goes for the library
@@ -39,12 +48,14 @@ type FunctionReader struct {
 func NewFunctionReader(root string) FunctionReader {
 	sysfs := &kernel.Sysfs{Root: root}
 	kernel.RedirectSriovnet(sysfs)
-	return FunctionReader{sysfs: sysfs}
+	return FunctionReader{sysfs: sysfs, known: &sync.Map{}}
 }
 
 // Function finds the physical, virtual or scalable function behind an interface, by name or alternative name.
-// It is nil for interfaces without one: veth, Open vSwitch's internal ports, bonds, virtio, representors. An
-// error means that it cannot be told now; it is for the log and for inspect, nothing depends on it.
+// It is nil for interfaces without one: veth, Open vSwitch's internal ports, bonds, virtio, representors.
+//
+// An error means that it cannot be told now, and is for the log and for inspect only. With it comes what was
+// last known of the same link, which a driver that does not answer has not changed.
 func (r FunctionReader) Function(ctx context.Context, s *kernel.Snapshot, iface string) (*v1alpha1.HostFunction, error) {
 	link, ok := s.LinkByName(iface)
 	if !ok {
@@ -54,9 +65,22 @@ func (r FunctionReader) Function(ctx context.Context, s *kernel.Snapshot, iface 
 	defer cancel()
 	function, err := r.functionOf(ctx, s, link)
 	if err != nil {
-		return nil, fmt.Errorf("find the PCI function of %s: %w", iface, err)
+		return r.lastKnown(iface, link), fmt.Errorf("find the PCI function of %s: %w", iface, err)
 	}
+	r.known.Store(iface, knownFunction{link.Index, function.DeepCopy()})
 	return function, nil
+}
+
+func (r FunctionReader) lastKnown(iface string, link kernel.Link) *v1alpha1.HostFunction {
+	value, ok := r.known.Load(iface)
+	if !ok {
+		return nil
+	}
+	last := value.(knownFunction)
+	if last.index != link.Index {
+		return nil
+	}
+	return last.function.DeepCopy()
 }
 
 func (r FunctionReader) functionOf(ctx context.Context, s *kernel.Snapshot, link kernel.Link) (*v1alpha1.HostFunction, error) {

@@ -196,20 +196,28 @@ func TestFunctionUnknown(t *testing.T) {
 	}
 }
 
-// TestFunctionThatHangs is A17: a driver that does not answer.
+// TestFunctionThatHangs is A17: a driver that does not answer. What is known already stays.
 func TestFunctionThatHangs(t *testing.T) {
 	f := newSysfs(t)
 	device := f.pci("0000:03:00.0")
 	f.netdev(device, "ens9", nil)
+	r := NewFunctionReader(f.root)
+	r.sysfs.Timeout = 20 * time.Millisecond
+	known, err := r.Function(t.Context(), snapshotOf("ens9"), "ens9")
+	if known == nil || err != nil {
+		t.Fatalf("got %+v, %v", known, err)
+	}
 	fifo := filepath.Join(f.root, device, "net/ens9/phys_port_name")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := FunctionReader{sysfs: &kernel.Sysfs{Root: f.root, Timeout: 20 * time.Millisecond}}
-	if got, err := r.Function(t.Context(), snapshotOf("ens9"), "ens9"); got != nil || !errors.Is(err, kernel.ErrTimeout) {
-		t.Errorf("got %+v, %v", got, err)
+	if got, err := r.Function(t.Context(), snapshotOf("ens9"), "ens9"); !cmp.Equal(got, known) || !errors.Is(err, kernel.ErrTimeout) {
+		t.Errorf("of the same link: %+v, %v; want what was known, and an error", got, err)
 	}
-	w, err := os.OpenFile(fifo, os.O_WRONLY|unix.O_NONBLOCK, 0) // lets the reader go
+	if got, err := r.Function(t.Context(), snapshotOf("ens8", "ens9"), "ens9"); got != nil || !errors.Is(err, kernel.ErrTimeout) {
+		t.Errorf("of another link of that name: %+v, %v", got, err)
+	}
+	w, err := os.OpenFile(fifo, os.O_WRONLY|unix.O_NONBLOCK, 0) // lets the readers go
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,10 @@ const (
 
 // via makes a default route by static configuration through ens3, of the family of the first gateway.
 func via(metric uint32, gateways ...string) kernel.Route {
-	r := kernel.Route{Table: kernel.MainTable, Type: unix.RTN_UNICAST, Protocol: unix.RTPROT_STATIC, Metric: metric, Dst: netip.MustParsePrefix("0.0.0.0/0")}
+	r := kernel.Route{
+		Table: kernel.MainTable, Type: unix.RTN_UNICAST, Protocol: unix.RTPROT_STATIC, Metric: metric,
+		Dst: netip.MustParsePrefix("0.0.0.0/0"),
+	}
 	if netip.MustParseAddr(gateways[0]).Is6() {
 		r.Dst = netip.MustParsePrefix("::/0")
 	}
@@ -36,12 +39,20 @@ func with(r kernel.Route, change func(*kernel.Route)) kernel.Route {
 	return r
 }
 
+// hop is a default route with its only next hop changed.
+func hop(change func(*kernel.NextHop)) kernel.Route {
+	return with(via(0, "192.0.2.1"), func(r *kernel.Route) { change(&r.NextHops[0]) })
+}
+
 func protocol(p int, r kernel.Route) kernel.Route {
 	return with(r, func(r *kernel.Route) { r.Protocol = p })
 }
 
 func drops(kind int) kernel.Route {
-	return kernel.Route{Table: kernel.MainTable, Type: kind, Protocol: unix.RTPROT_STATIC, Metric: 1, Dst: netip.MustParsePrefix("0.0.0.0/0"), NextHops: []kernel.NextHop{{Weight: 1}}}
+	return kernel.Route{
+		Table: kernel.MainTable, Type: kind, Protocol: unix.RTPROT_STATIC, Metric: 1,
+		Dst: netip.MustParsePrefix("0.0.0.0/0"), NextHops: []kernel.NextHop{{Weight: 1}},
+	}
 }
 
 func TestGateways(t *testing.T) {
@@ -106,11 +117,14 @@ func TestGateways(t *testing.T) {
 			routes: []kernel.Route{protocol(unix.RTPROT_RA, via(1024, "fe80::1")), via(2048, "2001:db8::1")},
 			want:   []string{"fe80::1"},
 		},
-		"a dead next hop":         {routes: []kernel.Route{with(via(0, "192.0.2.1"), func(r *kernel.Route) { r.NextHops[0].Dead = true })}, why: []string{"the next hop is dead"}},
-		"a next hop without link": {routes: []kernel.Route{with(via(0, "192.0.2.1"), func(r *kernel.Route) { r.NextHops[0].LinkDown = true })}, why: []string{"the next hop's link is down"}},
-		"an on-link route":        {routes: []kernel.Route{with(via(0, "192.0.2.1"), func(r *kernel.Route) { r.NextHops[0].Gateway = netip.Addr{} })}, why: []string{"the route names no gateway"}},
-		"IPv4 by an IPv6 gateway": {routes: []kernel.Route{with(via(0, "192.0.2.1"), func(r *kernel.Route) { r.NextHops[0].Gateway = netip.MustParseAddr("fe80::1") })}, why: []string{"a gateway of the other family cannot be published"}},
-		"no address of a router":  {routes: []kernel.Route{via(0, "0.0.0.0")}, why: []string{"not the address of a router"}},
+		"a dead next hop":         {routes: []kernel.Route{hop(func(h *kernel.NextHop) { h.Dead = true })}, why: []string{"the next hop is dead"}},
+		"a next hop without link": {routes: []kernel.Route{hop(func(h *kernel.NextHop) { h.LinkDown = true })}, why: []string{"the next hop's link is down"}},
+		"an on-link route":        {routes: []kernel.Route{hop(func(h *kernel.NextHop) { h.Gateway = netip.Addr{} })}, why: []string{"the route names no gateway"}},
+		"IPv4 by an IPv6 gateway": {
+			routes: []kernel.Route{hop(func(h *kernel.NextHop) { h.Gateway = netip.MustParseAddr("fe80::1") })},
+			why:    []string{"a gateway of the other family cannot be published"},
+		},
+		"no address of a router": {routes: []kernel.Route{via(0, "0.0.0.0")}, why: []string{"not the address of a router"}},
 		"an opaque next-hop object": {
 			routes: []kernel.Route{with(drops(unix.RTN_UNICAST), func(r *kernel.Route) { r.NextHopObject = 7 })},
 			why:    []string{"the kernel does not say what is in next-hop object 7 (net.ipv4.nexthop_compat_mode is 0)"},

@@ -5,6 +5,7 @@ package hostlink
 import (
 	"context"
 	"fmt"
+	"net/netip"
 
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
 	"github.com/ovn-uplink/ovn-uplink/shared/kernel"
@@ -80,4 +81,13 @@ func (r FunctionReader) inspectCard(ctx context.Context, s *kernel.Snapshot, lin
 	if report.Hardware != nil && len(report.Hardware.RDMADevices) == 0 && r.sysfs.IsReal() {
 		warn("the PCI function of %s has no RDMA device: its driver or firmware may not be set up for acceleration", report.Interface)
 	}
+}
+
+// textOf writes addresses as the API does.
+func textOf[T netip.Addr | netip.Prefix](values []T) []string {
+	var text []string
+	for _, v := range values {
+		text = append(text, fmt.Sprint(v))
+	}
+	return text
 }

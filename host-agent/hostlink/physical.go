@@ -29,8 +29,11 @@ func (r FunctionReader) onPhysical(ctx context.Context, s *kernel.Snapshot, addr
 	function := &v1alpha1.HostFunction{PFID: int32(pci.function)}
 	if netdev == "" {
 		var err error
-		if netdev, err = r.netdevOf(ctx, address); netdev == "" {
-			return function, err
+		if netdev, err = r.netdevOf(ctx, address); err != nil {
+			return nil, err
+		}
+		if netdev == "" {
+			return function, nil
 		}
 	}
 	port, err := r.portName(ctx, netdev)
@@ -45,8 +48,10 @@ func (r FunctionReader) onPhysical(ctx context.Context, s *kernel.Snapshot, addr
 			function.PFID = int32(n)
 		}
 	}
-	function.PFMAC, err = r.anchorMAC(ctx, s, netdev)
-	return function, err
+	if function.PFMAC, err = r.anchorMAC(ctx, s, netdev); err != nil {
+		return nil, err
+	}
+	return function, nil
 }
 
 // portName reads the phys_port_name of an interface, "" if it has none.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os/signal"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -46,6 +48,7 @@ func Run(ctx context.Context, o Options, roles ...Role) error {
 			}
 		})
 	}
+	running.Go(func() { trim(ctx, roles) })
 	<-ctx.Done()
 	slog.Info("stopping; what is programmed stays as it is")
 	running.Wait()
@@ -53,4 +56,23 @@ func Run(ctx context.Context, o Options, roles ...Role) error {
 		return nil
 	}
 	return context.Cause(ctx)
+}
+
+// trim gives memory back that only starting up took, once every role is ready.
+func trim(ctx context.Context, roles []Role) {
+	ready := func() bool {
+		return !slices.ContainsFunc(roles, func(r Role) bool { return r.Ready() != nil })
+	}
+	for !ready() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(10 * time.Second):
+		}
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(10 * time.Second):
+		debug.FreeOSMemory()
+	}
 }

@@ -5,6 +5,7 @@ package kernel
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,6 +37,7 @@ func TestDefaultRoute(t *testing.T) {
 	}
 	to := func(change func(*Route)) *Route {
 		r := plain
+		r.NextHops = slices.Clone(plain.NextHops)
 		change(&r)
 		return &r
 	}
@@ -45,20 +47,23 @@ func TestDefaultRoute(t *testing.T) {
 	}{
 		"C10: Dst is /0":  {route: from(func(*netlink.Route) {}), want: &plain},
 		"C10: Dst is nil": {route: from(func(r *netlink.Route) { r.Dst = nil }), want: &plain},
-		"C10: Dst is nil, IPv6": {route: from(func(r *netlink.Route) { r.Dst, r.Family, r.Gw = nil, unix.AF_INET6, nil }), want: to(func(r *Route) {
-			r.Dst, r.NextHops = netip.MustParsePrefix("::/0"), []NextHop{{LinkIndex: 7, Weight: 1}}
-		})},
+		"C10: Dst is nil, IPv6": {
+			route: from(func(r *netlink.Route) { r.Dst, r.Family, r.Gw = nil, unix.AF_INET6, nil }),
+			want:  to(func(r *Route) { r.Dst, r.NextHops[0].Gateway = netip.MustParsePrefix("::/0"), netip.Addr{} }),
+		},
 		"another destination": {route: from(func(r *netlink.Route) { r.Dst = network("198.51.100.0/24") })},
 		"half of all":         {route: from(func(r *netlink.Route) { r.Dst = network("0.0.0.0/1") })},
 		"MPLS":                {route: from(func(r *netlink.Route) { r.Dst, r.MPLSDst = nil, new(int) })},
-		"flags of a plain route": {route: from(func(r *netlink.Route) { r.Flags = unix.RTNH_F_DEAD | unix.RTNH_F_LINKDOWN }), want: to(func(r *Route) {
-			r.NextHops = []NextHop{{Gateway: netip.MustParseAddr("192.0.2.1"), LinkIndex: 7, Weight: 1, Dead: true, LinkDown: true}}
-		})},
-		"IPv4 by an IPv6 gateway": {route: from(func(r *netlink.Route) {
-			r.Gw, r.Via = nil, &netlink.Via{AddrFamily: unix.AF_INET6, Addr: net.ParseIP("fe80::1")}
-		}), want: to(func(r *Route) {
-			r.NextHops = []NextHop{{Gateway: netip.MustParseAddr("fe80::1"), LinkIndex: 7, Weight: 1}}
-		})},
+		"flags of a plain route": {
+			route: from(func(r *netlink.Route) { r.Flags = unix.RTNH_F_DEAD | unix.RTNH_F_LINKDOWN }),
+			want:  to(func(r *Route) { r.NextHops[0].Dead, r.NextHops[0].LinkDown = true, true }),
+		},
+		"IPv4 by an IPv6 gateway": {
+			route: from(func(r *netlink.Route) {
+				r.Gw, r.Via = nil, &netlink.Via{AddrFamily: unix.AF_INET6, Addr: net.ParseIP("fe80::1")}
+			}),
+			want: to(func(r *Route) { r.NextHops[0].Gateway = netip.MustParseAddr("fe80::1") }),
+		},
 		"C11: unreachable, largest metric": {
 			route: from(func(r *netlink.Route) {
 				r.Type, r.Priority, r.Gw, r.LinkIndex = unix.RTN_UNREACHABLE, 4278198272, nil, 0
@@ -148,7 +153,7 @@ func TestAddrEqualIgnoresTime(t *testing.T) {
 
 func TestSnapshotTables(t *testing.T) {
 	links := []Link{
-		linkOf(&netlink.Device{LinkAttrs: netlink.LinkAttrs{Index: 2, Name: "ens3", AltNames: []string{"p0", "enp3s0"}, MasterIndex: 9, RawFlags: unix.IFF_UP | unix.IFF_LOWER_UP, OperState: netlink.OperUp}}),
+		linkOf(&netlink.Device{LinkAttrs: netlink.LinkAttrs{Index: 2, Name: "ens3", AltNames: []string{"p0", "enp3s0"}, MasterIndex: 9}}),
 		linkOf(&netlink.Device{LinkAttrs: netlink.LinkAttrs{Index: 3, Name: "p0", MasterIndex: 8}}),
 		linkOf(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Index: 8, Name: "br0"}}),
 		linkOf(&netlink.Vrf{LinkAttrs: netlink.LinkAttrs{Index: 9, Name: "vrf-blue"}, Table: 1007}),

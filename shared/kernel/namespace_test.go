@@ -64,7 +64,8 @@ func TestReadNamespace(t *testing.T) {
 	var addrs []string
 	for _, a := range s.AddrsOf(link.Index) {
 		if a.Scope == unix.RT_SCOPE_UNIVERSE {
-			addrs = append(addrs, fmt.Sprintf("%s permanent=%t secondary=%t deprecated=%t %s", a.Prefix, a.Permanent, a.Secondary, a.Deprecated, a.Label))
+			addrs = append(addrs, fmt.Sprintf("%s permanent=%t secondary=%t deprecated=%t %s",
+				a.Prefix, a.Permanent, a.Secondary, a.Deprecated, a.Label))
 		}
 	}
 	wantAddrs := []string{
@@ -81,7 +82,8 @@ func TestReadNamespace(t *testing.T) {
 	var routes []string
 	for _, r := range s.DefaultRoutes(MainTable) {
 		for _, hop := range r.NextHops {
-			routes = append(routes, fmt.Sprintf("%s metric %d type %d proto %d via %s weight %d here=%t", r.Dst, r.Metric, r.Type, r.Protocol, hop.Gateway, hop.Weight, hop.LinkIndex == link.Index))
+			routes = append(routes, fmt.Sprintf("%s metric %d type %d proto %d via %s weight %d here=%t",
+				r.Dst, r.Metric, r.Type, r.Protocol, hop.Gateway, hop.Weight, hop.LinkIndex == link.Index))
 		}
 	}
 	wantRoutes := []string{

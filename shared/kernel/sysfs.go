@@ -82,11 +82,11 @@ func (s *Sysfs) Resolve(ctx context.Context, elements ...string) (string, error)
 		if err != nil {
 			return "", err
 		}
-		real, err := filepath.EvalSymlinks(path)
+		resolved, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			return "", err
 		}
-		return filepath.Rel(root, real)
+		return filepath.Rel(root, resolved)
 	})
 }
 

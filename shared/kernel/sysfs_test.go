@@ -118,7 +118,7 @@ func TestResolveAndList(t *testing.T) {
 	if got, err := s.List(t.Context(), "devices/pci0000:00/0000:03:00.0/net"); err != nil || len(got) != 1 || got[0] != "p0" {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if real := (&Sysfs{}); !real.IsReal() || real.Path("class") != "/sys/class" || s.IsReal() {
+	if zero := (&Sysfs{}); !zero.IsReal() || zero.Path("class") != "/sys/class" || s.IsReal() {
 		t.Error("the root is not /sys by default, or a copy passes for it")
 	}
 }
