@@ -3,8 +3,8 @@
 package representor
 
 import (
-	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,10 +83,14 @@ func FuzzParseDevlinkPorts(f *testing.F) {
 			}
 		}
 		x := Build(Input{Ports: ports})
+		macs := map[string]string{}
 		for _, r := range x.Representors() {
-			_, _ = fmt.Sprint(r), x.Classify(r.Netdev)
-			if _, err := x.Resolve(Query{Function: hostFunction(nil, int32(r.PF), -1, -1), MAC: r.mac}); err == nil && r.Side == Local {
-				continue
+			macs[r.Netdev] = r.PeerMAC
+		}
+		for _, r := range x.Representors() {
+			found, err := x.Resolve(Query{MAC: r.mac})
+			if err == nil && !slices.Equal(parseTestMAC(macs[found.Netdev]), r.mac) {
+				t.Errorf("%s led to %s, which has %s", r.PeerMAC, found.Netdev, macs[found.Netdev])
 			}
 		}
 	})

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	binaries = dir
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir, "../../host-agent")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir, "../../host-agent", "../../dpu-agent")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the agents: %v\n%s", err, out)
