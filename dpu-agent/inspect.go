@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"time"
 
@@ -62,6 +63,7 @@ without one it needs no API server. Ends with 1 when the chain does not hold.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
+			slog.SetLogLoggerLevel(slog.LevelWarn) // what is printed is the report
 			return f.inspect(ctx, cmd.OutOrStdout(), s, output)
 		},
 	}

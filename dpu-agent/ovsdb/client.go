@@ -143,7 +143,7 @@ func (c *Client) end(ctx context.Context, reason error) {
 	connected, repeated := c.session != nil, c.lost.Error() == reason.Error()
 	c.session, c.lost = nil, reason
 	c.mu.Unlock()
-	if reason != errStopped && (connected || !repeated) {
+	if !errors.Is(reason, errStopped) && (connected || !repeated) {
 		c.log.Info("not connected to OVSDB", "reason", reason)
 	}
 	if connected {

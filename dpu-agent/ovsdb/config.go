@@ -78,7 +78,7 @@ func checkEndpoint(endpoint string, tls *tls.Config) error {
 		}
 	case "tcp":
 	default:
-		return errors.New("must begin with unix:, tcp: or ssl:")
+		return errors.New("the method must be unix, tcp or ssl")
 	}
 	if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
 		return errors.New("must be HOST:PORT after the method")

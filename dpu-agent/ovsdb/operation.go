@@ -9,16 +9,24 @@ import (
 	"github.com/ovn-org/libovsdb/ovsdb"
 )
 
-// The parts of transactions (RFC 7047, section 5).
+// What transactions are made of (RFC 7047, sections 4.1.3 and 5).
 type (
+	// Operation is one step of a transaction.
 	Operation = ovsdb.Operation
-	Result    = ovsdb.OperationResult
-	Row       = ovsdb.Row
+	// Result is what became of an Operation.
+	Result = ovsdb.OperationResult
+	// Condition selects rows.
 	Condition = ovsdb.Condition
-	Mutation  = ovsdb.Mutation
-	UUID      = ovsdb.UUID
-	Set       = ovsdb.OvsSet
-	Map       = ovsdb.OvsMap
+	// Mutation changes a column without knowing all of it.
+	Mutation = ovsdb.Mutation
+	// Row holds values by column.
+	Row = ovsdb.Row
+	// UUID is the value of a reference to a row.
+	UUID = ovsdb.UUID
+	// Set is the value of a column that holds several.
+	Set = ovsdb.OvsSet
+	// Map is the value of a column of key-value pairs.
+	Map = ovsdb.OvsMap
 )
 
 // ErrChanged is the error of a transaction whose wait operation found another value than expected: somebody else

@@ -48,7 +48,7 @@ func newProxy(t *testing.T, dir, server string) *proxy {
 }
 
 func (p *proxy) serve(client net.Conn) {
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	server, err := net.Dial("unix", p.server)
 	if err != nil {
 		return
@@ -59,7 +59,7 @@ func (p *proxy) serve(client net.Conn) {
 
 	var copying sync.WaitGroup
 	copying.Go(func() {
-		defer server.Close()
+		defer func() { _ = server.Close() }()
 		relay(client, server, func(m map[string]json.RawMessage) map[string]json.RawMessage { return m })
 	})
 	relay(server, client, func(m map[string]json.RawMessage) map[string]json.RawMessage {
@@ -68,7 +68,7 @@ func (p *proxy) serve(client net.Conn) {
 		}
 		return m
 	})
-	client.Close()
+	_ = client.Close()
 	copying.Wait()
 }
 

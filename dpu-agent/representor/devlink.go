@@ -38,7 +38,7 @@ func withNetlink[T any](protocol int, f func(*netlink.Handle) (T, error)) (T, er
 	if err != nil {
 		return *new(T), err
 	}
-	defer h.Close()
+	defer func() { _ = h.Close() }()
 	if err := h.SetSocketTimeout(netlinkTimeout); err != nil {
 		return *new(T), err
 	}

@@ -26,9 +26,12 @@ type Query struct {
 type Method string
 
 const (
-	ByMap      Method = "representor map"
+	// ByMap is by an entry of the administrator's representor map.
+	ByMap Method = "representor map"
+	// ByFunction is by the numbers of the PCI function that the host published.
 	ByFunction Method = "host function"
-	ByMAC      Method = "host MAC"
+	// ByMAC is by the MAC address that the host published.
+	ByMAC Method = "host MAC"
 )
 
 // Resolution is the representor that belongs to a Query.

@@ -3,7 +3,10 @@
 package resolve
 
 import (
+	"cmp"
 	"context"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -29,11 +32,17 @@ type System struct {
 
 // AddFlags binds the fields to flags.
 func (s *System) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&s.OVSDB, "ovs-db", "unix:/var/run/openvswitch/db.sock", "`endpoint` of the OVSDB server of Open vSwitch: unix:PATH or tcp:HOST:PORT")
+	flags.StringVar(&s.OVSDB, "ovs-db", defaultOVSDB(), "`endpoint` of the OVSDB server of Open vSwitch: unix:PATH or tcp:HOST:PORT")
 	flags.StringVar(&s.DefaultGatewayBridge, "default-gateway-bridge", "", "`name` of the cluster's default gateway bridge, which cannot be an Uplink; default: the bridge that OVN maps the physical network physnet to")
 	flags.StringVar(&s.RepresentorMap, "representor-map", "", "`file` that says which representor belongs to which function or MAC address of the host, for cards that do not tell")
 	flags.StringVar(&s.DevlinkPorts, "devlink-ports", "", "`file` with the output of 'devlink -j port show', read instead of asking the kernel: for simulated cards and for looking into a report")
 	flags.StringVar(&s.SysfsRoot, "sysfs-root", "/sys", "`directory` where sysfs is mounted")
+}
+
+// defaultOVSDB is where the tools of Open vSwitch look: OVS_RUNDIR goes before the directory that it was built with
+// (ovs-vsctl(8), "--db").
+func defaultOVSDB() string {
+	return "unix:" + filepath.Join(cmp.Or(os.Getenv("OVS_RUNDIR"), "/var/run/openvswitch"), "db.sock")
 }
 
 // eyes are the monitors of everything that a decision is made from.

@@ -38,9 +38,9 @@ func TestDiscoverInNamespace(t *testing.T) {
 		gateways  []string
 	}{
 		{do: []string{"link add br0 type bridge"}, reason: uplinkstate.ReasonHostInterfaceNotFound},
-		{do: []string{"link add eth7 type veth peer name peer", "link property add dev eth7 altname enp65s0f0np0pf0vf0"},
+		{do: []string{"link add eth7 type veth peer name peer", "link set eth7 addrgenmode none up", "link property add dev eth7 altname enp65s0f0np0pf0vf0"},
 			reason: uplinkstate.ReasonInvalidHostInterface},
-		{do: []string{"link set peer up", "link set eth7 addrgenmode none up"}, reason: uplinkstate.ReasonGatewayInfoUnavailable},
+		{do: []string{"link set peer up"}, reason: uplinkstate.ReasonGatewayInfoUnavailable},
 		{do: []string{"addr add 192.0.2.200/32 dev eth7 preferred_lft 0", "addr add 192.0.2.5/24 dev eth7"}, addresses: []string{"192.0.2.5/24"}},
 		{do: []string{"addr add 2001:db8::5/64 dev eth7 nodad"}, addresses: []string{"192.0.2.5/24", "2001:db8::5/64"}},
 		{do: []string{"route add default via 192.0.2.1 metric 200", "-6 route add default via fe80::1 dev eth7 proto ra"},

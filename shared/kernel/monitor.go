@@ -47,6 +47,9 @@ type Metrics struct {
 
 // Monitor keeps the latest complete snapshot of a network namespace. It reads again what the kernel says has
 // changed; events only say that, never what.
+//
+// The kernel says nothing when a link that is down gets an alternative name (netdev_state_change): that is seen
+// when the link goes up, or with the next resync.
 type Monitor struct {
 	options  Options
 	onChange []func()

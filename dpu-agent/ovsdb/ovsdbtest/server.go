@@ -5,7 +5,6 @@
 package ovsdbtest
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +24,8 @@ const startTimeout = 10 * time.Second
 type Server struct {
 	// Dir has all files of the server; it is short, because the path of a Unix socket must be.
 	Dir string
+	// Args are further arguments of the server for its next start.
+	Args []string
 
 	t       testing.TB
 	process *exec.Cmd
@@ -71,8 +72,8 @@ func (s *Server) Endpoint() string { return "unix:" + s.Socket() }
 func (s *Server) Restart() {
 	s.t.Helper()
 	_ = os.Remove(s.Socket())
-	s.process = s.daemon("ovsdb-server", s.file("conf.db"), "--remote=punix:"+s.Socket(),
-		"--unixctl="+s.file("server.ctl"), "--log-file="+s.file("server.log"), "-vconsole:off")
+	s.process = s.daemon("ovsdb-server", append(s.Args, s.file("conf.db"), "--remote=punix:"+s.Socket(),
+		"--unixctl="+s.file("server.ctl"), "--log-file="+s.file("server.log"), "-vconsole:off")...)
 	s.start(s.process)
 	s.waitFor("ovsdb-server to listen", func() bool {
 		_, err := os.Stat(s.Socket())
@@ -103,7 +104,7 @@ func (s *Server) Vsctl(args ...string) string {
 // Run runs a program to its end and returns what it prints, without the newline at the end.
 func Run(t testing.TB, program string, args ...string) string {
 	t.Helper()
-	out, err := exec.Command(program, args...).CombinedOutput()
+	out, err := exec.Command(program, args...).CombinedOutput() //nolint:forbidigo // only tests call it
 	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
 	}
@@ -113,7 +114,7 @@ func Run(t testing.TB, program string, args ...string) string {
 func (s *Server) file(name string) string { return filepath.Join(s.Dir, name) }
 
 func (s *Server) daemon(program string, args ...string) *exec.Cmd {
-	cmd := exec.Command(program, args...)
+	cmd := exec.Command(program, args...) //nolint:forbidigo // a daemon that ends with its test
 	cmd.Env = append(os.Environ(), "OVS_RUNDIR="+s.Dir, "OVS_DBDIR="+s.Dir, "OVS_LOGDIR="+s.Dir, "OVS_SYSCONFDIR="+s.Dir)
 	return cmd
 }
@@ -130,7 +131,7 @@ func (s *Server) waitFor(what string, done func() bool) {
 	for deadline := time.Now().Add(startTimeout); !done(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			log, _ := os.ReadFile(s.file("server.log"))
-			s.t.Fatal(fmt.Sprintf("waited %s for %s\n%s", startTimeout, what, log))
+			s.t.Fatalf("waited %s for %s\n%s", startTimeout, what, log)
 		}
 	}
 }
