@@ -135,11 +135,11 @@ func (s sight) classify(iface string) bridge.Class {
 func (e *eyes) look() (sight, error) {
 	ovs, known := e.ovs.Latest()
 	if !known {
-		return sight{}, fmt.Errorf("Open vSwitch is not known now: %w", e.ovs.Ready())
+		return sight{}, fmt.Errorf("look at Open vSwitch: %w", e.ovs.Ready())
 	}
 	card, err := e.card.Latest()
 	if card == nil {
-		return sight{}, fmt.Errorf("the card is not known now: %w", err)
+		return sight{}, fmt.Errorf("look at the card: %w", err)
 	}
 	// An index that may be old says so itself where it matters.
 	return sight{ovs: ovs, card: card, defaults: e.system.DefaultGatewayBridge}, nil

@@ -42,6 +42,7 @@ func (r *Role) reconcile(ctx context.Context, name string) (reconcile.Result, er
 		return r.publish(ctx, uplink, state, d)
 	case leave:
 		return r.leave(ctx, uplink, state, d)
+	case keep:
 	}
 	slog.Debug("nothing to publish", "uplink", name, "why", d.why)
 	r.settle.Done(name)

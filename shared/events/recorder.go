@@ -21,11 +21,13 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
+// The types of Events that Kubernetes knows.
 const (
-	// Normal and Warning are the types of Events that Kubernetes knows.
 	Normal  = "Normal"
 	Warning = "Warning"
+)
 
+const (
 	// namespace is where Events about cluster-scoped objects go.
 	namespace = "default"
 	// repeatAfter is how long the same reason on the same object is not repeated.

@@ -241,13 +241,15 @@ func many(n int, format string) []string {
 func TestMonitorIgnoresOtherRoutes(t *testing.T) {
 	ns := newVeth(t)
 	ns.IP("addr add 192.0.2.5/24 dev ens3")
+	awaitOperState(t, ns, OperUp)
 	reads := make(chan struct{}, 1000)
 	_, await := watch(t, ns, func(m *Monitor) { m.options.Metrics.Read = func(time.Duration, error) { reads <- struct{}{} } })
 	before := len(reads)
 	ns.IPBatch(many(5000, "route add 198.51.%d.%d via 192.0.2.1 proto bgp")...)
 	ns.IP("route add default via 192.0.2.1 proto bgp")
 	await("the default route", followTime, func(s *Snapshot) bool { return len(s.Routes) == 1 })
-	if got := len(reads) - before; got > 2 {
+	// The end of duplicate address detection may cause one or two more. Each route an event, it were dozens.
+	if got := len(reads) - before; got > 4 {
 		t.Errorf("%d reads for 5000 routes of a routing daemon, want only the default route's", got)
 	}
 }

@@ -107,7 +107,7 @@ func (d *demo) expect(ctx context.Context, state, want string) error {
 		got, err := d.output(ctx, "get", "uplinkstate", state, "-o",
 			`jsonpath={.status.conditions[?(@.type=="Resolved")].status}/{.status.conditions[?(@.type=="Resolved")].reason}`)
 		if err == nil && got != want {
-			err = fmt.Errorf("Resolved of %s is %q, want %q", state, got, want)
+			err = fmt.Errorf("state %s has Resolved %q, want %q", state, got, want)
 		}
 		return err
 	})
