@@ -105,7 +105,7 @@ func (c *Client) follow(ctx context.Context, s *session) error {
 			return err
 		case err := <-probed:
 			if err != nil {
-				return fmt.Errorf("echo to %s was not answered: %w", c.cfg.Endpoint, err)
+				return fmt.Errorf("%s does not answer: %w", c.cfg.Endpoint, err)
 			}
 		case <-s.changed:
 			pause(ctx, settle)

@@ -35,7 +35,8 @@ type Config struct {
 
 	// Timeout bounds connecting, the first monitor and each transaction; default 10 s.
 	Timeout time.Duration
-	// ProbeInterval is how often an idle server must answer an echo, ProbeTimeout how fast; default 10 s and 5 s.
+	// ProbeInterval is how often the server is asked for a sign of life, ProbeTimeout how long it may take to give one;
+	// default 10 s and 5 s.
 	ProbeInterval, ProbeTimeout time.Duration
 }
 

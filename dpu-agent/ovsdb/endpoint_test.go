@@ -66,10 +66,11 @@ func TestEndpoints(t *testing.T) {
 				t.Fatal(err)
 			}
 			// Not in a goroutine: only this thread is in the namespace.
-			s, err := open(t.Context(), c.cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			var s *session
+			eventually(t, "a connection", func() bool {
+				s, err = open(t.Context(), c.cfg)
+				return err == nil
+			})
 			defer s.close()
 			if err := c.update(s); err != nil || len(c.content.tables["Open_vSwitch"]) != 1 {
 				t.Errorf("content %v, error %v", c.content, err)

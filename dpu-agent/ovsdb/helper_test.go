@@ -50,8 +50,8 @@ func config(endpoint string) Config {
 		},
 		Logger:        slog.New(slog.DiscardHandler),
 		Timeout:       2 * time.Second,
-		ProbeInterval: 200 * time.Millisecond,
-		ProbeTimeout:  200 * time.Millisecond,
+		ProbeInterval: 300 * time.Millisecond,
+		ProbeTimeout:  time.Second,
 	}
 }
 

@@ -137,19 +137,18 @@ func (s *session) fail(err error) {
 	}
 }
 
-// probe asks for an echo every interval, sends the outcome to results, and ends with the first failure. It finds
-// a connection whose other end is gone without a word, which else would show only when TCP gives up.
+// probe asks for an answer every interval, sends the outcome to results, and ends with the first failure. It finds
+// a connection whose other end is gone without a word, which else would show only when TCP gives up. What it sends
+// is a transaction without operations, which the server answers like an echo, unless it no longer has the database;
+// libovsdb's Echo looks at an answer that comes after the deadline while it is still being written.
 func (s *session) probe(ctx context.Context, interval, timeout time.Duration, results chan<- error) {
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(interval):
-		}
-		err := within(ctx, timeout, s.Echo)
+		pause(ctx, interval)
+		_, err := s.transact(ctx, timeout, nil)
 		select {
 		case results <- err:
 		case <-ctx.Done():
+			return
 		}
 		if err != nil {
 			return

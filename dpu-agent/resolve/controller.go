@@ -14,7 +14,6 @@ import (
 	"github.com/ovn-uplink/ovn-uplink/shared/kube"
 	"github.com/ovn-uplink/ovn-uplink/shared/reconcile"
 	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // reconcile makes the dpu half of one state what it should be.
@@ -49,8 +48,8 @@ func (r *Role) publish(ctx context.Context, state *v1alpha1.UplinkState, host up
 		return reconcile.Result{After: wait}, nil
 	}
 	written, err := r.client.Apply(ctx, state.Name, uplinkstate.ManagerDPU, uplinkstate.ApplyDPU(state, wish, time.Now()))
-	if gone(err) {
-		return reconcile.Result{}, nil
+	if kube.IsGone(err) {
+		return reconcile.Result{}, nil // the watch brings the news
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("publish the bridge of %s: %w", state.Name, err)
@@ -69,8 +68,8 @@ func (r *Role) release(ctx context.Context, state *v1alpha1.UplinkState) (reconc
 		return reconcile.Result{}, nil
 	}
 	written, err := r.client.Apply(ctx, state.Name, uplinkstate.ManagerDPU, uplinkstate.ApplyNothing(state))
-	if gone(err) {
-		return reconcile.Result{}, nil
+	if kube.IsGone(err) {
+		return reconcile.Result{}, nil // the watch brings the news
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("release %s: %w", state.Name, err)
@@ -118,7 +117,3 @@ func about(state *v1alpha1.UplinkState) events.Object {
 		APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "UplinkState", Name: state.Name, UID: state.UID,
 	}
 }
-
-// gone tells whether an apply came too late: the object was deleted, or is another one by now. Either way the
-// watch brings the news.
-func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }

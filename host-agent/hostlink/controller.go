@@ -14,7 +14,6 @@ import (
 	"github.com/ovn-uplink/ovn-uplink/shared/kube"
 	"github.com/ovn-uplink/ovn-uplink/shared/reconcile"
 	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // reconcile makes the host half of one Uplink's state on this node what it should be.
@@ -111,7 +110,7 @@ func (r *Role) leave(ctx context.Context, uplink *v1alpha1.Uplink, state *v1alph
 	if wait := time.Until(since.Add(uplinkstate.LeaveAnswerTimeout)); !left && wait > 0 {
 		return reconcile.Result{After: wait}, nil
 	}
-	if err := r.client.Delete(ctx, state.Name, state.UID); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	if err := r.client.Delete(ctx, state.Name, state.UID); err != nil && !kube.IsGone(err) {
 		return reconcile.Result{}, fmt.Errorf("delete %s: %w", state.Name, err)
 	}
 	delete(r.leaving, uid)

@@ -248,7 +248,7 @@ func TestMonitorIgnoresOtherRoutes(t *testing.T) {
 	ns.IPBatch(many(5000, "route add 198.51.%d.%d via 192.0.2.1 proto bgp")...)
 	ns.IP("route add default via 192.0.2.1 proto bgp")
 	await("the default route", followTime, func(s *Snapshot) bool { return len(s.Routes) == 1 })
-	// The end of duplicate address detection may cause one or two more. Each route an event, it were dozens.
+	// The end of duplicate address detection may cause one or two more; events of all routes would cause dozens.
 	if got := len(reads) - before; got > 4 {
 		t.Errorf("%d reads for 5000 routes of a routing daemon, want only the default route's", got)
 	}

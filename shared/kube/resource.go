@@ -5,9 +5,12 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -86,6 +89,20 @@ func (r Resource[T]) Delete(ctx context.Context, name string, uid types.UID) err
 	return r.client.Delete().Resource(r.plural).Name(name).
 		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}).
 		Timeout(requestTimeout).Do(ctx).Error()
+}
+
+// IsGone tells whether a write that was meant for one incarnation of an object came too late: the object is
+// deleted, or has a successor of the same name. An apply that names another UID is refused as a conflict where
+// there is no object, and as an attempt to change the UID where there is a successor.
+func IsGone(err error) bool {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
 // Probe asks for the list of the kind, one object long: an error says that the API server is not reachable,

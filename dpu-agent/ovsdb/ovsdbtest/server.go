@@ -5,6 +5,7 @@
 package ovsdbtest
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,7 +77,10 @@ func (s *Server) Restart() {
 		"--unixctl="+s.file("server.ctl"), "--log-file="+s.file("server.log"), "-vconsole:off")...)
 	s.start(s.process)
 	s.waitFor("ovsdb-server to listen", func() bool {
-		_, err := os.Stat(s.Socket())
+		conn, err := net.Dial("unix", s.Socket())
+		if err == nil {
+			_ = conn.Close()
+		}
 		return err == nil
 	})
 }
