@@ -8,7 +8,7 @@ SHELL       := /bin/bash
 # A Go that is not in PATH but where its archive puts it is found too.
 export PATH := $(PATH):/usr/local/go/bin
 export CGO_ENABLED ?= 0
-export GOFLAGS ?= -trimpath
+export GOFLAGS ?= -trimpath -buildvcs=false
 
 MODULE  := github.com/ovn-uplink/ovn-uplink
 VERSION ?= $(shell cat VERSION)
@@ -55,7 +55,8 @@ test-unit: ## Run the tests that need neither root nor packages
 	@test/run.sh unit
 
 .PHONY: demo
-demo: setup build ## Run the product on a simulated cluster and show it; needs root
+demo: setup ## Run the product on a simulated cluster and show it; needs root
+	@$(MAKE) --no-print-directory build ARCHES=$$(go env GOARCH)
 	@go run ./test/demo up --bin bin/linux-$$(go env GOARCH)
 
 .PHONY: demo-down
@@ -63,7 +64,8 @@ demo-down: ## End what demo left running
 	@go run ./test/demo down
 
 .PHONY: bench
-bench: setup build ## Measure, as a table and JSON; needs root
+bench: setup ## Measure, as a table and JSON; needs root
+	@$(MAKE) --no-print-directory build ARCHES=$$(go env GOARCH)
 	@go run ./test/bench
 
 .PHONY: clean

@@ -48,11 +48,9 @@ func printChain(w io.Writer, host chainHost, r resolve.Report) {
 	}
 	if b := r.Bridge; b != nil {
 		line("bridge", "%s, found by %s", b.Bridge, r.Method)
-		line("host port", "%s, OpenFlow port %d", b.HostPort, b.HostOFPort)
-		if b.VLAN != nil {
-			line("VLAN", "%d", *b.VLAN)
-		} else {
-			line("VLAN", "none")
+		if b.HostOFPort != 0 { // else the checks ended before they came to it
+			line("host port", "%s, OpenFlow port %d", b.HostPort, b.HostOFPort)
+			line("VLAN", "%s", vlanText(b.VLAN))
 		}
 		line("uplink port", "%s", cmp.Or(b.Uplink.Port, "none"))
 		if len(b.Uplink.Via) > 0 {
@@ -79,6 +77,13 @@ func printChain(w io.Writer, host chainHost, r resolve.Report) {
 		line("result", "Resolved=True")
 	}
 	_ = table.Flush()
+}
+
+func vlanText(vlan *int32) string {
+	if vlan == nil {
+		return "none"
+	}
+	return fmt.Sprint(*vlan)
 }
 
 func functionText(f *v1alpha1.HostFunction) string {

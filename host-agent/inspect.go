@@ -91,8 +91,11 @@ func printReport(w io.Writer, r hostlink.Report) {
 		line("PCI function", "%s, MAC of the PF %s", text, cmp.Or(f.PFMAC, "unknown"))
 	}
 	if h := r.Hardware; h != nil {
-		name := strings.TrimSpace(h.Vendor + " " + h.Product)
-		line("card", "%s", strings.Join(strings.Fields(fmt.Sprintf("%s [%s:%s] %s", h.PCIAddress, h.VendorID, h.ProductID, name)), " "))
+		card := []string{h.PCIAddress}
+		if h.VendorID != "" {
+			card = append(card, "["+h.VendorID+":"+h.ProductID+"]", h.Vendor, h.Product)
+		}
+		line("card", "%s", strings.TrimSpace(strings.Join(card, " ")))
 		line("driver", "%s", cmp.Or(h.Driver, "none"))
 		line("RDMA device", "%s", cmp.Or(strings.Join(h.RDMADevices, ", "), "none"))
 	}

@@ -25,6 +25,7 @@ GO_MINOR=26
 packages() {
 	cat <<-LIST
 		ca-certificates    /etc/ssl/certs/ca-certificates.crt
+		curl               curl
 		ethtool            ethtool
 		etcd-server        etcd                 etcd.service
 		gcc                gcc
@@ -35,6 +36,7 @@ packages() {
 		make               make
 		openvswitch-switch ovs-vswitchd         openvswitch-switch.service
 		procps             ps
+		shellcheck         shellcheck
 	LIST
 }
 

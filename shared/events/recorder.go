@@ -30,10 +30,12 @@ const (
 const (
 	// namespace is where Events about cluster-scoped objects go.
 	namespace = "default"
-	// repeatAfter is how long the same reason on the same object is not repeated.
+	// repeatAfter is how long the last reason of an object is not repeated.
 	repeatAfter = time.Minute
 	timeout     = 10 * time.Second
-	maxNote     = 1024 // events.k8s.io/v1: "Maximal length of the note is 1kB"
+	// maxRemembered bounds the memory of what was said; a repeated Event is the worst that forgetting does.
+	maxRemembered = 4096
+	maxNote       = 1024 // events.k8s.io/v1: "Maximal length of the note is 1kB"
 )
 
 // Object is what an Event is about.
@@ -53,7 +55,13 @@ type Recorder struct {
 	queue     chan event
 
 	mu   sync.Mutex
-	last map[string]time.Time
+	last map[string]said // by object
+}
+
+// said is the last Event about an object.
+type said struct {
+	reason string
+	at     time.Time
 }
 
 type event struct {
@@ -90,7 +98,7 @@ func NewRecorder(config *rest.Config, component, node string) (*Recorder, error)
 		instance:  component + "-" + node,
 		limiter:   flowcontrol.NewTokenBucketRateLimiter(1, 20),
 		queue:     make(chan event, 64),
-		last:      map[string]time.Time{},
+		last:      map[string]said{},
 	}, nil
 }
 
@@ -137,14 +145,15 @@ func (r *Recorder) Record(about Object, kind, reason, action, note string) {
 func (r *Recorder) allow(about Object, reason string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := string(about.UID) + "/" + about.Name + "/" + reason
-	if now.Sub(r.last[key]) < repeatAfter || !r.limiter.TryAccept() {
+	key := about.Kind + "/" + about.Name + "/" + string(about.UID)
+	last := r.last[key]
+	if last.reason == reason && now.Sub(last.at) < repeatAfter || !r.limiter.TryAccept() {
 		return false
 	}
-	if len(r.last) > 4096 {
+	if len(r.last) > maxRemembered {
 		clear(r.last)
 	}
-	r.last[key] = now
+	r.last[key] = said{reason, now}
 	return true
 }
 

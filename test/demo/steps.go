@@ -137,7 +137,7 @@ func (d *demo) goodbye(dir string) {
    export KUBECONFIG=%s
    kubectl get uplinkstate --field-selector spec.uplinkName=tenant-blue,spec.nodeName=worker-a -o yaml
    kubectl describe uplinkstate tenant-blue.worker-b
-   ip netns exec %s %s/dpu-agent inspect tenant-blue --role=dpu --ovs-db=%s --devlink-ports=%s --sysfs-root=%s --kubeconfig=%s/users/admin.kubeconfig
-   Logs of the agents are in %s/logs. 'make demo-down' ends it all.
-`, d.lab.Kubeconfig(), d.pair.Card.NetNS, d.bin, d.pair.Card.OVS.DB(), d.pair.Card.DevlinkFile(), d.pair.Card.SysfsRoot(), dir, dir)
+   go run ./test/lab/cmd/lab exec --dir %s worker-a -- %s/dpu-agent inspect --role all --interface ovsbr1
+   Logs of the agents are in %s/log. 'make demo-down' ends it all.
+`, d.lab.Kubeconfig(), dir, d.bin, dir)
 }
