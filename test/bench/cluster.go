@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -145,11 +144,11 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// names makes the names of n things.
-func names(kind string, n int) []string {
+// numbered makes the names of n things.
+func numbered(kind string, n int) []string {
 	all := make([]string, n)
 	for i := range all {
-		all[i] = fmt.Sprintf("%s-%s%d", kind, strings.Repeat("0", 4-len(fmt.Sprint(i))), i)
+		all[i] = fmt.Sprintf("%s-%04d", kind, i)
 	}
 	return all
 }

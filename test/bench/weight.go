@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	maxBinary = 25_000_000
+	maxRSS    = 20 * mebibyte
+	// flat is by how much the memory of an agent may differ between two runs of it that have nothing to do with
+	// each other's difference.
+	flat = 1.1
+
+	manyUplinks = 50
+	crowdNodes  = 1000
+	crowdPods   = 3000
+)
+
+// memory is the resident memory of the agents in bytes.
+type memory struct{ host, dpu, allinone int64 }
+
+// weight measures what the agents weigh, and whether that grows with the cluster.
+func (b *bench) weight(ctx context.Context) ([]row, error) {
+	rows, err := b.binaries()
+	if err != nil {
+		return nil, err
+	}
+	more, err := b.withCluster(ctx, func(c *cluster) ([]row, error) {
+		uplinks := numbered("tenant", manyUplinks)
+		few, err := c.resident(ctx, uplinks[:1], nil)
+		if err != nil {
+			return nil, err
+		}
+		many, err := c.resident(ctx, uplinks, uplinks[1:])
+		if err != nil {
+			return nil, err
+		}
+		if err := c.crowd(ctx); err != nil {
+			return nil, err
+		}
+		crowded, err := c.resident(ctx, uplinks, nil)
+		if err != nil {
+			return nil, err
+		}
+		return b.memories(few, many, crowded), nil
+	})
+	return append(rows, more...), err
+}
+
+// age is how old a process is when its memory is read.
+func (b *bench) age() time.Duration { return full(b, 60*time.Second, 10*time.Second) }
+
+// resident starts the agents anew, so that nothing but the cluster differs between two measurements, and reads
+// their memory. It creates the Uplinks in add first, or all when add is nil and none is there.
+func (c *cluster) resident(ctx context.Context, uplinks, add []string) (m memory, err error) {
+	if add == nil && len(uplinks) == 1 {
+		add = uplinks
+	}
+	for _, name := range add {
+		if err := c.addUplink(ctx, name, map[string]string{"kubernetes.io/hostname": worker}); err != nil {
+			return m, err
+		}
+	}
+	s, err := c.start(ctx)
+	if err != nil {
+		return m, err
+	}
+	if err := c.waitResolved(ctx, uplinks...); err != nil {
+		return m, err
+	}
+	c.b.say("memory with %d Uplinks: waiting until the agents are %s old", len(uplinks), c.b.age())
+	for _, a := range []struct {
+		of *subject
+		to *int64
+	}{{s.host, &m.host}, {s.dpu, &m.dpu}, {s.allinone, &m.allinone}} {
+		if err := sleep(ctx, time.Until(a.of.began.Add(c.b.age()))); err != nil {
+			return m, err
+		}
+		if *a.to, err = a.of.RSS(); err != nil {
+			return m, err
+		}
+	}
+	return m, s.stop(ctx)
+}
+
+func (b *bench) binaries() ([]row, error) {
+	var size [3]int64
+	for i, path := range []string{filepath.Join(b.bin, "host-agent"), filepath.Join(b.bin, "dpu-agent"), b.allinone} {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("size of a binary: %w", err)
+		}
+		size[i] = info.Size()
+	}
+	mb := func(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+	return []row{{
+		Measure: "host-agent, binary", How: "stripped; all-in-one in the same run",
+		Figure: fmt.Sprintf("%s; all-in-one %s = %s", mb(size[0]), mb(size[2]), times(size[2], size[0])),
+		Target: "≤ 25 MB", Verdict: judge(size[0] <= maxBinary),
+		Values: map[string]float64{"host-agent": float64(size[0]), "all-in-one": float64(size[2])},
+	}, {
+		Measure: "dpu-agent, binary", How: "stripped", Figure: mb(size[1]), Verdict: noTarget,
+		Values: map[string]float64{"dpu-agent": float64(size[1])},
+	}}, nil
+}
+
+func (b *bench) memories(few, many, crowded memory) []row {
+	how := fmt.Sprintf("after %s", b.age())
+	resident := func(what string, m memory) row {
+		return row{
+			Measure: "host-agent, RSS, " + what, How: how,
+			Figure: fmt.Sprintf("%s; all-in-one %s = %s", mib(m.host), mib(m.allinone), times(m.allinone, m.host)),
+			Target: "≤ 20 MiB", Verdict: judge(m.host <= maxRSS),
+			Values: map[string]float64{"host-agent": float64(m.host), "all-in-one": float64(m.allinone)},
+		}
+	}
+	growth := func(before, after int64) float64 { return float64(after) / float64(before) }
+	host, allinone := growth(many.host, crowded.host), growth(many.allinone, crowded.allinone)
+	return []row{
+		resident("1 Uplink", few),
+		resident(fmt.Sprintf("%d Uplinks", manyUplinks), many),
+		resident(fmt.Sprintf("%d Uplinks, %d Nodes, %d Pods", manyUplinks, crowdNodes, crowdPods), crowded),
+		{
+			Measure: "host-agent, growth with the cluster", How: "RSS with the Nodes and Pods ÷ without",
+			Figure: fmt.Sprintf("%.2fx; all-in-one %.2fx", host, allinone),
+			Target: fmt.Sprintf("flat: ≤ %.1fx", flat), Verdict: judge(host <= flat),
+			Values: map[string]float64{"host-agent": host, "all-in-one": allinone},
+		},
+		{
+			Measure: "dpu-agent, RSS", How: how + "; 1 Uplink / 50 / with Nodes and Pods",
+			Figure: series([]int64{few.dpu, many.dpu, crowded.dpu}, mib), Verdict: noTarget,
+			Values: map[string]float64{"few": float64(few.dpu), "many": float64(many.dpu), "crowded": float64(crowded.dpu)},
+		},
+	}
+}
+
+// times says how many times the second number the first is.
+func times(a, b int64) string { return fmt.Sprintf("%.1fx", float64(a)/float64(b)) }
