@@ -85,7 +85,7 @@ func (c *Client) follow(ctx context.Context, s *session) error {
 	if err := c.update(s); err != nil {
 		return err
 	}
-	c.log.Info("connected to OVSDB", "endpoint", s.CurrentEndpoint(), "schema", s.Schema().Version,
+	c.log.Info("connected to OVSDB", "endpoint", c.cfg.Endpoint, "schema", s.fit.model.Schema.Version,
 		"columnsMissing", strings.Join(s.fit.missing, " "))
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -100,9 +100,7 @@ func (c *Client) follow(ctx context.Context, s *session) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-s.ended:
-			return errDisconnected
-		case err := <-s.broken:
-			return err
+			return s.why()
 		case err := <-probed:
 			if err != nil {
 				return fmt.Errorf("%s does not answer: %w", c.cfg.Endpoint, err)
@@ -118,12 +116,7 @@ func (c *Client) follow(ctx context.Context, s *session) error {
 
 // update shows what the session holds now.
 func (c *Client) update(s *session) error {
-	// What is told after this line is read again.
-	select {
-	case <-s.changed:
-	default:
-	}
-	content, err := read(s.Cache(), s.fit, c.cfg.Root)
+	content, err := s.content()
 	if err != nil {
 		return err
 	}

@@ -4,14 +4,10 @@ package ovsdb
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"net"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -62,7 +58,7 @@ func TestE1EmptyCopyIsNotConnected(t *testing.T) {
 
 	p.set(func(m map[string]json.RawMessage) map[string]json.RawMessage {
 		if bytes.Contains(m["result"], []byte(`"initial"`)) {
-			m["result"] = json.RawMessage(`[false,"00000000-0000-0000-0000-000000000000",{}]`)
+			m["result"] = json.RawMessage(`{}`)
 		}
 		return m
 	})
@@ -157,7 +153,7 @@ func TestE3HalfOpenConnection(t *testing.T) {
 	eventually(t, "connected again", c.Connected)
 }
 
-// E3: libovsdb only logs an update that it cannot apply, and goes on with a wrong copy.
+// E3: after an update that cannot be applied the copy is wrong; a new one is needed.
 func TestE3UpdateThatCannotBeApplied(t *testing.T) {
 	server := ovsdbtest.Start(t)
 	p := newProxy(t, server.Dir, server.Socket())
@@ -165,7 +161,7 @@ func TestE3UpdateThatCannotBeApplied(t *testing.T) {
 	eventually(t, "connected", c.Connected)
 	var spoiled atomic.Int32
 	p.set(func(m map[string]json.RawMessage) map[string]json.RawMessage {
-		if string(m["method"]) == `"update3"` && spoiled.Add(1) == 1 {
+		if string(m["method"]) == `"update2"` && spoiled.Add(1) == 1 {
 			m["params"] = bytes.ReplaceAll(m["params"], []byte(`"br-blue"`), []byte(`17`))
 		}
 		return m
@@ -174,29 +170,6 @@ func TestE3UpdateThatCannotBeApplied(t *testing.T) {
 	eventually(t, "br-blue, from a new connection", sees(c, "br-blue"))
 	if spoiled.Load() == 0 {
 		t.Error("no update was spoiled")
-	}
-}
-
-func TestServerThatNeverAnswers(t *testing.T) {
-	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	neverAnswers(t, "unix:"+listener.Addr().String())
-}
-
-func neverAnswers(t *testing.T, endpoint string) {
-	t.Helper()
-	cfg := config(endpoint)
-	cfg.Timeout = 300 * time.Millisecond
-	c := run(t, cfg)
-	eventually(t, "a deadline", func() bool {
-		_, err := c.Content()
-		return err != nil && strings.Contains(err.Error(), context.DeadlineExceeded.Error())
-	})
-	if err := c.Healthy(time.Now()); err != nil {
-		t.Errorf("an absent server is no reason to restart: %v", err)
 	}
 }
 
@@ -212,49 +185,4 @@ func TestHealthy(t *testing.T) {
 	if err := c.Healthy(time.Now().Add(time.Hour)); err == nil {
 		t.Error("a loop that has not moved for an hour counts as healthy")
 	}
-}
-
-// No reader ever sees half of a transaction.
-func TestContentIsConsistent(t *testing.T) {
-	server := ovsdbtest.Start(t)
-	cfg := config(server.Endpoint())
-	cfg.ProbeInterval = time.Minute // a busy machine may answer late
-	c := run(t, cfg)
-	eventually(t, "connected", c.Connected)
-	c.mu.Lock()
-	s := c.session
-	c.mu.Unlock()
-
-	stop := make(chan struct{})
-	var reading sync.WaitGroup
-	for range 2 {
-		reading.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				content, err := read(s.Cache(), s.fit, "Open_vSwitch")
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				ports := Rows[portRow](content, "Port")
-				for _, bridge := range Rows[bridgeRow](content, "Bridge") {
-					for _, uuid := range bridge.Ports {
-						if ports[uuid] == nil {
-							t.Errorf("bridge %s has a port that is not in the same content", bridge.Name)
-						}
-					}
-				}
-			}
-		})
-	}
-	for range 30 {
-		server.Vsctl("add-br", "br-blue", "--", "add-port", "br-blue", "p0", "--", "add-port", "br-blue", "p1")
-		server.Vsctl("del-br", "br-blue")
-	}
-	close(stop)
-	reading.Wait()
 }

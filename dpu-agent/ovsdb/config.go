@@ -30,7 +30,7 @@ type Config struct {
 	// schema lacks, or has with another type, ends the connection, unless its field is tagged `optional:"true"`:
 	// then it is left out and the field stays zero. A table whose columns are all optional may be absent.
 	Tables map[string]any
-	// Logger gets state changes at Info and what libovsdb says at Debug.
+	// Logger gets the changes of the connection.
 	Logger *slog.Logger
 
 	// Timeout bounds connecting, the first monitor and each transaction; default 10 s.
@@ -64,7 +64,6 @@ func (c Config) validate() error {
 
 func (c Config) endpoints() []string { return strings.Split(c.Endpoint, ",") }
 
-// checkEndpoint refuses what libovsdb would fill with its defaults: a server on 127.0.0.1 that nobody named.
 func checkEndpoint(endpoint string, tls *tls.Config) error {
 	method, address, _ := strings.Cut(endpoint, ":")
 	switch method {

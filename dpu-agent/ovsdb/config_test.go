@@ -3,50 +3,11 @@
 package ovsdb
 
 import (
-	"bytes"
 	"crypto/tls"
-	"log/slog"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/ovn-uplink/ovn-uplink/dpu-agent/ovsdb/ovsdbtest"
 )
-
-func TestLogsOfTheLibraryAreDebug(t *testing.T) {
-	server := ovsdbtest.Start(t)
-	for _, level := range []slog.Level{slog.LevelInfo, slog.LevelDebug} {
-		var out safeBuffer
-		cfg := config(server.Endpoint())
-		cfg.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level}))
-		c := run(t, cfg)
-		eventually(t, "connected", c.Connected)
-		server.Vsctl("add-br", "br-"+level.String())
-		eventually(t, "the bridge", func() bool { return slices.Contains(bridges(c), "br-"+level.String()) })
-		if got, want := strings.Contains(out.String(), "libovsdb: "), level == slog.LevelDebug; got != want {
-			t.Errorf("level %s: libovsdb logged: %v, want %v\n%s", level, got, want, out.String())
-		}
-	}
-}
-
-type safeBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.String()
-}
 
 func TestConfig(t *testing.T) {
 	for endpoint, wrong := range map[string]string{

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -156,8 +157,8 @@ func (c *conn) answer(m message) {
 // answerTimeout bounds the answer to an echo; the server waits five seconds by default.
 const answerTimeout = 5 * time.Second
 
-// call asks the server something. The reply is taken in the order in which the server sends replies and
-// notifications; what it leaves of the reply after an error is nobody's.
+// call asks the server something, until the deadline that the context must have. The reply is taken in turn with
+// the server's notifications. What it was decoded into is valid only if there is no error.
 func (c *conn) call(ctx context.Context, method string, params []any, reply func(json.RawMessage) error) error {
 	done := make(chan error, 1)
 	c.mu.Lock()
@@ -212,8 +213,8 @@ func (c *conn) write(ctx context.Context, m any) error {
 	}
 	if _, err := c.net.Write(text); err != nil {
 		c.end(fmt.Errorf("write to the server: %w", err))
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return context.DeadlineExceeded
 		}
 		return err
 	}

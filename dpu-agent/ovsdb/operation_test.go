@@ -100,7 +100,7 @@ func TestTransactDeadline(t *testing.T) {
 	root := rootUUID(t, c)
 	server.Signal(syscall.SIGSTOP)
 	started := time.Now()
-	_, err := c.Transact(t.Context(), setKey(root, "a", "1", strings.Repeat("x", 16<<20))...)
+	_, err := c.Transact(t.Context(), setKey(root, "a", "1", strings.Repeat("x", 2<<20))...)
 	if !errors.Is(err, context.DeadlineExceeded) || time.Since(started) > 3*time.Second {
 		t.Errorf("after %s: error %v, want a deadline", time.Since(started), err)
 	}
