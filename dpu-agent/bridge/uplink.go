@@ -54,8 +54,8 @@ func FindUplink(v *View, name string, classify Classifier) (Uplink, error) {
 		return Uplink{Candidates: candidates}, err
 	}
 	if chosen != nil {
-		members := members(chosen)
-		return Uplink{Bridge: b.Name, Port: chosen.Name, Members: members, Exits: members, Candidates: candidates}, nil
+		live := members(chosen)
+		return Uplink{Bridge: b.Name, Port: chosen.Name, Members: live, Exits: live, Candidates: candidates}, nil
 	}
 	return followPatches(v, b, candidates, classify)
 }

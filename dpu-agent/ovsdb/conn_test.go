@@ -45,28 +45,30 @@ func TestNonsenseFromTheServer(t *testing.T) {
 	p := newProxy(t, server.Dir, server.Socket())
 	cfg := config(p.endpoint)
 	cfg.ProbeInterval, cfg.ProbeTimeout = 50*time.Millisecond, 300*time.Millisecond
-	c := run(t, cfg)
-	eventually(t, "br-blue", sees(c, "br-blue"))
 	for _, nonsense := range []string{
 		`{}`, `{"method":"update2","params":[]}`, `{"method":"update2","params":null}`, `{"method":"update2","params":[null,{"Bridge":{"x":null}}]}`,
 		`{"method":"update2","params":[null,{"Bridge":{"x":{"insert":{"name":[]}}}}]}`, `{"method":"update2","params":[null,{"Nothing":{"x":{"insert":{}}}}]}`,
 		`{"method":"update2","params":[null,{"Bridge":{"x":{"modify":{"name":"y"}}}}]}`, `{"method":"update2","params":[null,{"Bridge":{"x":{"insert":{"ports":["set",7]}}}}]}`,
 		`{"method":"stolen","params":["x"]}`, `{"id":"never asked","result":1}`,
 	} {
-		var sent atomic.Bool
-		p.set(func(m map[string]json.RawMessage) map[string]json.RawMessage {
-			// In place of the reply to a probe.
-			if string(m["result"]) == "[]" && !sent.Swap(true) {
-				m = nil
-				if err := json.Unmarshal([]byte(nonsense), &m); err != nil {
-					t.Error(err)
+		t.Run(nonsense, func(t *testing.T) {
+			c := run(t, cfg)
+			eventually(t, "br-blue", sees(c, "br-blue"))
+			var sent atomic.Bool
+			p.set(func(m map[string]json.RawMessage) map[string]json.RawMessage {
+				// In place of the reply to a probe.
+				if string(m["result"]) == "[]" && !sent.Swap(true) {
+					m = nil
+					if err := json.Unmarshal([]byte(nonsense), &m); err != nil {
+						t.Error(err)
+					}
 				}
-			}
-			return m
+				return m
+			})
+			eventually(t, "a probe", sent.Load)
+			p.set(nil)
+			eventually(t, "br-blue again", sees(c, "br-blue"))
 		})
-		eventually(t, nonsense, sent.Load)
-		p.set(nil)
-		eventually(t, "br-blue after "+nonsense, sees(c, "br-blue"))
 	}
 }
 

@@ -4,6 +4,7 @@ package representor
 
 import (
 	"errors"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -61,6 +62,9 @@ func TestClassifyOtherNames(t *testing.T) {
 		if got := x.Classify(name); got != want {
 			t.Errorf("%s is %d, want %d", name, got, want)
 		}
+	}
+	if got := x.Names("enp65s0f0np0pf0vf0"); !slices.Equal(got, []string{"eth7", "enp65s0f0np0pf0vf0"}) {
+		t.Errorf("names %q", got)
 	}
 	// A14: what an old index does not have may have come since.
 	stale := x.asStale(errors.New("busy"))

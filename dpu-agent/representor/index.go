@@ -30,8 +30,9 @@ type Index struct {
 	// hostPFs and ownPFs are the addresses of both as sets.
 	hostPFs, ownPFs map[string]bool
 
-	classes map[string]Class  // by netdev
-	names   map[string]string // from every name, alternative ones too, to the netdev
+	classes map[string]Class    // by netdev
+	names   map[string]string   // from every name, alternative ones too, to the netdev
+	others  map[string][]string // alternative names by netdev
 
 	mapByFunction map[functionKey][]*mapEntry
 	mapByMAC      map[string][]*mapEntry
@@ -49,7 +50,7 @@ func Build(in Input) *Index {
 		byFunction: map[functionKey][]*Representor{}, byMAC: map[string][]*Representor{}, byNetdev: map[string]*Representor{},
 		pfMACs: map[pfKey]net.HardwareAddr{}, portMACs: map[string][]net.HardwareAddr{},
 		hostPFs: map[string]bool{}, ownPFs: map[string]bool{},
-		classes: map[string]Class{}, names: map[string]string{},
+		classes: map[string]Class{}, names: map[string]string{}, others: map[string][]string{},
 		mapByFunction: map[functionKey][]*mapEntry{}, mapByMAC: map[string][]*mapEntry{},
 	}
 	links := map[string]Link{}
@@ -59,6 +60,7 @@ func Build(in Input) *Index {
 			x.names[name] = link.Name
 		}
 		x.names[link.Name] = link.Name
+		x.others[link.Name] = link.AltNames
 	}
 	for _, port := range in.Ports {
 		x.addPort(port, links[port.Netdev])
@@ -84,6 +86,14 @@ func (x *Index) Representors() []Representor {
 		all[i] = *r
 	}
 	return all
+}
+
+// Names gives all names of an interface, the kernel's first. Open vSwitch may know it by any of them.
+func (x *Index) Names(name string) []string {
+	if netdev, known := x.names[name]; known {
+		name = netdev
+	}
+	return append([]string{name}, x.others[name]...)
 }
 
 // Warnings are what is wrong with what was read, sorted; none of it keeps the index from being used.

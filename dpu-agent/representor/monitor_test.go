@@ -179,6 +179,25 @@ func TestA14MonitorKeepsTheLastIndex(t *testing.T) {
 	eventually(t, "the repaired file", is(m, "p0", Plain))
 }
 
+// A14: one interface that cannot be read is tried again too, and is no reason to forget the others.
+func TestA14OneUnreadableInterface(t *testing.T) {
+	l := newLab(t)
+	broken := l.path("class/net/pf0vf3/phys_port_name")
+	if err := os.MkdirAll(broken, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m := l.watch(nil)
+	eventually(t, "the first index", is(m, "p0", Physical))
+	if !is(m, "pf0vf3", Unclassified)() {
+		t.Error("an interface that cannot be read was classified")
+	}
+	if err := os.Remove(broken); err != nil {
+		t.Fatal(err)
+	}
+	l.write("class/net/pf0vf3/phys_port_name", "c1pf0vf3\n")
+	eventually(t, "the interface", is(m, "pf0vf3", HostFacing))
+}
+
 // A17: a read that never returns is given up; no second one is begun beside it.
 func TestA17ReadThatHangs(t *testing.T) {
 	l := newLab(t)

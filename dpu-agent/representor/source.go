@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -98,6 +99,8 @@ func (s *source) read() (Input, error) {
 		// Without the external attribute the name has to say whose function it is.
 		told[p.Netdev] = p.External != nil
 	}
+	links = slices.Clone(links)
+	slices.SortFunc(links, func(a, b Link) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range links {
 		if !told[links[i].Name] {
 			readPortName(s.cfg.Sysfs, &links[i])

@@ -69,7 +69,7 @@ func (m *Monitor) subscribe(ctx context.Context) {
 	}
 }
 
-// refresh reads all and shows it, if it differs.
+// refresh reads all and shows it, if it differs. With an error, not all of it could be read.
 func (m *Monitor) refresh() error {
 	select {
 	case <-m.triggered: // this read sees it
@@ -90,14 +90,16 @@ func (m *Monitor) refresh() error {
 	}
 	index := m.index
 	m.mu.Unlock()
-	if same {
+	if !same {
+		m.tell(old, index, err)
+		for _, f := range m.listeners {
+			f()
+		}
+	}
+	if err != nil {
 		return err
 	}
-	m.tell(old, index, err)
-	for _, f := range m.listeners {
-		f()
-	}
-	return err
+	return index.unreadable
 }
 
 // tell logs what changed for the administrator.

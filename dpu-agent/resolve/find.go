@@ -125,9 +125,10 @@ func (s sight) classify(iface string) bridge.Class {
 		return bridge.LocalFunction
 	case representor.Unclassified:
 		return bridge.Unclassified
-	case representor.Plain, representor.Absent:
+	case representor.Absent:
+		return bridge.Absent
+	case representor.Plain:
 	}
-	// An interface that the kernel does not have, but Open vSwitch uses, is DPDK's.
 	return bridge.Plain
 }
 
