@@ -32,7 +32,7 @@ func seen(t *testing.T, bridges ...bridge.Bridge) sight {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var links []representor.Link
+	links := []representor.Link{{Name: "eth1"}} // a plain network card
 	for _, p := range ports {
 		links = append(links, representor.Link{Name: p.Netdev})
 	}
