@@ -41,6 +41,7 @@ func (r *Role) publish(ctx context.Context, state *v1alpha1.UplinkState, host up
 	if ok && now.Equal(wish) {
 		r.hosts[state.Name] = host
 		r.settle.Done(state.Name)
+		uplinkstate.Publish(state.Name, uplinkstate.Resolved, wish.Resolved)
 		return reconcile.Result{}, nil
 	}
 	// What follows from a new host half has settled there already.
@@ -99,7 +100,7 @@ func (r *Role) warn(state *v1alpha1.UplinkState, found Finding) {
 		return
 	}
 	r.warned[state.Name] = warning
-	setWarnings(state.Spec.UplinkName, len(found.Warnings))
+	setWarnings(state.Name, len(found.Warnings))
 	if warning != "" {
 		slog.Warn("uplink works, but", "uplink", state.Spec.UplinkName, "warning", warning)
 		r.recorder.Record(about(state), events.Warning, "UplinkMisconfigured", "Resolve", warning)
@@ -110,6 +111,8 @@ func (r *Role) forget(name string) {
 	delete(r.hosts, name)
 	delete(r.warned, name)
 	r.settle.Done(name)
+	setWarnings(name, 0)
+	uplinkstate.Retract(name, uplinkstate.Resolved)
 }
 
 func about(state *v1alpha1.UplinkState) events.Object {

@@ -10,12 +10,12 @@ import (
 var warnings = promauto.NewGaugeVec(prometheus.GaugeOpts{
 	Name: "ovn_uplink_warnings",
 	Help: "Findings about an uplink's bridge that do not fail it, for example an MTU that differs along the path.",
-}, []string{"uplink"})
+}, []string{"uplinkstate"})
 
-func setWarnings(uplink string, count int) {
+func setWarnings(state string, count int) {
 	if count == 0 {
-		warnings.DeleteLabelValues(uplink)
+		warnings.DeleteLabelValues(state)
 		return
 	}
-	warnings.WithLabelValues(uplink).Set(float64(count))
+	warnings.WithLabelValues(state).Set(float64(count))
 }

@@ -64,7 +64,7 @@ func open(system System) (*eyes, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &eyes{system: system, links: kernel.NewMonitor(kernel.Options{}), ovs: ovs, card: card}
+	e := &eyes{system: system, links: kernel.NewMonitor(kernel.Options{Metrics: kernel.Prometheus()}), ovs: ovs, card: card}
 	// Devlink tells of ports, rtnetlink of their network interfaces.
 	e.links.OnChange(e.card.Trigger)
 	return e, nil

@@ -45,6 +45,9 @@ func (r *Role) reconcile(ctx context.Context, name string) (reconcile.Result, er
 	}
 	slog.Debug("nothing to publish", "uplink", name, "why", d.why)
 	r.settle.Done(name)
+	if state == nil {
+		uplinkstate.Retract(uplinkstate.Name(name, r.config.Node), uplinkstate.HostDataReady)
+	}
 	return reconcile.Result{}, nil
 }
 
@@ -69,6 +72,7 @@ func (r *Role) publish(ctx context.Context, uplink *v1alpha1.Uplink, state *v1al
 		published, ok := uplinkstate.HostHalfOf(state)
 		if ok && published.Equal(d.half) && uplinkstate.OwnedBy(state, uplink) {
 			r.settle.Done(uplink.Name)
+			uplinkstate.Publish(state.Name, uplinkstate.HostDataReady, d.half.Ready)
 			return reconcile.Result{}, nil
 		}
 		if wait := r.settle.Wait(uplink.Name, d, time.Now()); ok && wait > 0 {

@@ -65,7 +65,7 @@ func New(rc *rest.Config, config Config) (*Role, error) {
 		uplinks:   kube.NewInformer(uplinks, nil),
 		states:    kube.NewInformer(client, fields.OneTermEqualSelector("spec.nodeName", config.Node)),
 		nodes:     nodes,
-		kernel:    kernel.NewMonitor(kernel.Options{}),
+		kernel:    kernel.NewMonitor(kernel.Options{Metrics: kernel.Prometheus()}),
 		functions: NewFunctionReader(config.SysfsRoot),
 		settle:    reconcile.NewSettle(config.Settle, sameDecision),
 		leaving:   map[string]time.Time{},

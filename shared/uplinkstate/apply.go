@@ -102,10 +102,7 @@ func hostStatus(half HostHalf) *v1alpha1.UplinkStateStatus {
 
 // conditions keeps the time of the last transition while the status stays what it is.
 func conditions(kind string, c Condition, existing *v1alpha1.UplinkState, now time.Time) []metav1.Condition {
-	status := metav1.ConditionFalse
-	if c.Status {
-		status = metav1.ConditionTrue
-	}
+	status := c.status()
 	since := metav1.NewTime(now)
 	if existing != nil {
 		if old := meta.FindStatusCondition(existing.Status.Conditions, kind); old != nil && old.Status == status {

@@ -32,6 +32,14 @@ func False(p *Problem, generation int64) Condition {
 	return Condition{Reason: p.Reason, Message: Message(p.Message), Generation: generation}
 }
 
+// status is the status as the API has it.
+func (c Condition) status() metav1.ConditionStatus {
+	if c.Status {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}
+
 // HostData is what the host measured on one interface, all of it on that interface and at one time.
 type HostData struct {
 	Type      v1alpha1.UplinkType

@@ -4,6 +4,7 @@ package integration
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,7 +27,8 @@ const crds = "../../deploy/host/chart/crds"
 var binaries string
 
 func TestMain(m *testing.M) {
-	if os.Geteuid() != 0 {
+	flag.Parse()
+	if os.Geteuid() != 0 || testing.Short() {
 		os.Exit(m.Run()) // every test is skipped by the lab, with the reason
 	}
 	dir, err := os.MkdirTemp("", "ovn-uplink-bin")

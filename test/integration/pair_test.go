@@ -101,6 +101,18 @@ func TestRegularNodeResolves(t *testing.T) {
 	}
 	r := c.record()
 	c.atRest(r)
+
+	out, err := n.Exec(t.Context(), "curl", "-sS", "-m", "5", "http://"+dpuHealth+"/metrics")
+	c.must(err)
+	for _, want := range []string{
+		`ovn_uplink_condition{condition="HostDataReady",reason="HostDataDiscovered",status="True",uplinkstate="tenant-blue.worker-a"} 1`,
+		`ovn_uplink_condition{condition="Resolved",reason="Resolved",status="True",uplinkstate="tenant-blue.worker-a"} 1`,
+		`ovn_uplink_netlink_reads_total{outcome="ok"}`,
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no metric %s", want)
+		}
+	}
 }
 
 // The card's side is found from what the host published, and nothing else connects the two.
