@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"time"
 
@@ -183,6 +184,12 @@ func (s subject) described() (uplinkstate.HostData, error) {
 	}
 	if s.vf >= 0 && s.sf >= 0 {
 		return host, agent.Usagef("--vf and --sf exclude each other")
+	}
+	if s.pf > math.MaxUint16 || s.vf > math.MaxUint16 || s.sf > math.MaxUint32 {
+		return host, agent.Usagef("--pf and --vf must be below 65536, --sf below 4294967296")
+	}
+	if mac, err := net.ParseMAC(s.pfMAC); s.pfMAC != "" && (err != nil || !uplinkstate.UsableMAC(mac)) {
+		return host, agent.Usagef("--pf-mac %q: must be a unicast MAC address of 6 bytes that is not zero", s.pfMAC)
 	}
 	host.Function = &v1alpha1.HostFunction{PFID: int32(s.pf), PFMAC: s.pfMAC}
 	if s.vf >= 0 {

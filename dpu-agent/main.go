@@ -93,7 +93,7 @@ func (f *flags) roles(config *rest.Config) ([]agent.Role, error) {
 			}
 		}
 		resolveConfig.Node = f.hostNodeName
-		dpu, err := newResolve(config, resolveConfig)
+		dpu, err := resolve.New(config, resolveConfig)
 		return []agent.Role{dpu}, err
 	}
 	if err := agent.CheckNodeName("--node-name", f.NodeName); err != nil {
@@ -106,15 +106,6 @@ func (f *flags) roles(config *rest.Config) ([]agent.Role, error) {
 		return nil, err
 	}
 	resolveConfig.Node, resolveConfig.Regular = f.NodeName, true
-	dpu, err := newResolve(config, resolveConfig)
+	dpu, err := resolve.New(config, resolveConfig)
 	return []agent.Role{host, dpu}, err
-}
-
-// newResolve takes what resolve.New refuses for what it is: a mistake in a flag, or in a file that one names.
-func newResolve(config *rest.Config, c resolve.Config) (agent.Role, error) {
-	role, err := resolve.New(config, c)
-	if err != nil {
-		return nil, &agent.UsageError{Err: err}
-	}
-	return role, nil
 }

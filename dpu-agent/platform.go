@@ -3,12 +3,12 @@
 package main
 
 import (
-	"fmt"
 	"runtime"
 	"strings"
 
 	"github.com/jaypipes/ghw"
 	"github.com/jaypipes/ghw/pkg/product"
+	"github.com/jaypipes/ghw/pkg/util"
 	"github.com/ovn-uplink/ovn-uplink/shared/agent"
 )
 
@@ -32,10 +32,19 @@ func chooseRole(role string) (chosen, why string, err error) {
 	}
 	info, err := product.New(ghw.WithDisableWarnings())
 	if err != nil {
-		return roleAll, fmt.Sprintf("the product of this machine could not be read: %v", err), nil
+		info = &product.Info{}
 	}
-	if isBlueField(runtime.GOARCH, info) {
+	return recognise(runtime.GOARCH, info)
+}
+
+// recognise tells what a machine is. On Arm it must be sure: a card that took itself for a regular node would
+// publish its own interfaces as those of its host.
+func recognise(arch string, info *product.Info) (role, why string, err error) {
+	switch {
+	case isBlueField(arch, info):
 		return roleDPU, "this machine is a " + info.Name, nil
+	case arch == "arm64" && (info.Name == "" || info.Name == util.UNKNOWN):
+		return "", "", agent.Usagef("--role auto: this machine does not say what it is (no DMI product name); give --role dpu on a card, --role all on a regular node")
 	}
 	return roleAll, "this machine is no BlueField card", nil
 }

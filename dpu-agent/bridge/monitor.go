@@ -5,6 +5,7 @@ package bridge
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"reflect"
 	"sync"
@@ -64,8 +65,13 @@ func (m *Monitor) Latest() (*View, bool) {
 
 // Ready is nil while the view is known, else it says why not.
 func (m *Monitor) Ready() error {
-	_, err := m.db.Content()
-	return err
+	if _, known := m.Latest(); known {
+		return nil
+	}
+	if _, err := m.db.Content(); err != nil {
+		return err
+	}
+	return errors.New("reading what the database holds")
 }
 
 // Healthy is nil while the monitor makes progress, connected or not.

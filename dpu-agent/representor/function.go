@@ -4,6 +4,7 @@ package representor
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"strings"
 
@@ -38,7 +39,7 @@ type function struct {
 
 // functionOf takes the function out of an UplinkState; false if it cannot be one.
 func functionOf(f *v1alpha1.HostFunction) (function, bool) {
-	if f == nil || f.PFID < 0 || f.VFID != nil && f.SFID != nil {
+	if f == nil || f.PFID < 0 || f.VFID != nil && f.SFID != nil || f.SFID != nil && (*f.SFID < 0 || *f.SFID > math.MaxUint32) {
 		return function{}, false
 	}
 	out := function{key: functionKey{kind: kindPF, pf: uint32(f.PFID)}}

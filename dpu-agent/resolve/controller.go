@@ -31,12 +31,18 @@ func (r *Role) reconcile(ctx context.Context, name string) (reconcile.Result, er
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("resolve %s: %w", name, err)
 	}
+	if !wish.Resolved.Status {
+		found.Warnings = nil // the condition says what is wrong
+	}
 	r.warn(state, found)
 	return r.publish(ctx, state, host, wish)
 }
 
 func (r *Role) publish(ctx context.Context, state *v1alpha1.UplinkState, host uplinkstate.HostHalf, wish uplinkstate.DPUHalf) (reconcile.Result, error) {
-	known := r.hosts[state.Name]
+	made, seen := r.hosts[state.Name]
+	if !seen {
+		made = host // after a start: what is published was made from what is there, as far as one can tell
+	}
 	now, ok := uplinkstate.DPUHalfOf(state)
 	if ok && now.Equal(wish) {
 		r.hosts[state.Name] = host
@@ -45,7 +51,7 @@ func (r *Role) publish(ctx context.Context, state *v1alpha1.UplinkState, host up
 		return reconcile.Result{}, nil
 	}
 	// What follows from a new host half has settled there already.
-	if wait := r.settle.Wait(state.Name, wish, time.Now()); ok && known.Equal(host) && wait > 0 {
+	if wait := r.settle.Wait(state.Name, wish, time.Now()); ok && made.Equal(host) && wait > 0 {
 		return reconcile.Result{After: wait}, nil
 	}
 	written, err := r.client.Apply(ctx, state.Name, uplinkstate.ManagerDPU, uplinkstate.ApplyDPU(state, wish, time.Now()))

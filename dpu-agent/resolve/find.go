@@ -84,13 +84,19 @@ func onCard(s sight, host uplinkstate.HostData, report *Report) (bridge.Target, 
 // onNode finds the bridge on the machine that the interface is on too: the bridge of that name, the bridge that
 // has it as a port, or the bridge of the representor of the interface's VF or SF.
 func onNode(s sight, host uplinkstate.HostData, report *Report) (bridge.Target, error) {
-	if b, ok := s.ovs.BridgeByName(host.Interface); ok {
-		report.Method = "its name"
-		return bridge.Target{Bridge: b.Name, HostPort: b.Name}, nil
+	// The Uplink may go by an alternative name, which Open vSwitch does not know.
+	names := s.card.Names(host.Interface)
+	for _, name := range names {
+		if b, ok := s.ovs.BridgeByName(name); ok {
+			report.Method = "its name"
+			return bridge.Target{Bridge: b.Name, HostPort: b.Name}, nil
+		}
 	}
-	if b, _, ok := s.ovs.BridgeOfPort(host.Interface); ok {
-		report.Method = "its port " + host.Interface
-		return bridge.Target{Bridge: b.Name, HostPort: host.Interface}, nil
+	for _, name := range names {
+		if b, _, ok := s.ovs.BridgeOfPort(name); ok {
+			report.Method = "its port " + name
+			return bridge.Target{Bridge: b.Name, HostPort: name}, nil
+		}
 	}
 	if f := host.Function; f == nil || (f.VFID == nil && f.SFID == nil) {
 		return bridge.Target{}, uplinkstate.Problemf(uplinkstate.ReasonBridgeNotFound,

@@ -182,8 +182,10 @@ func (r *Role) Ready() error {
 	}
 	states := r.informer.Load()
 	if states == nil {
-		_, err := r.node()
-		return errors.Join(errors.New("waiting"), err)
+		if _, err := r.node(); err != nil {
+			return fmt.Errorf("waiting %w", err)
+		}
+		return errors.New("starting")
 	}
 	return states.Ready()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/bridge"
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/representor"
+	"github.com/ovn-uplink/ovn-uplink/shared/agent"
 	"github.com/ovn-uplink/ovn-uplink/shared/kernel"
 	"github.com/spf13/pflag"
 )
@@ -53,16 +54,17 @@ type eyes struct {
 	card   *representor.Monitor
 }
 
+// open makes the monitors. An error is a mistake in a flag, or in a file that one names.
 func open(system System) (*eyes, error) {
 	ovs, err := bridge.NewMonitor(bridge.Config{Endpoint: system.OVSDB})
 	if err != nil {
-		return nil, err
+		return nil, &agent.UsageError{Err: err}
 	}
 	card, err := representor.NewMonitor(representor.Config{
 		Sysfs: system.SysfsRoot, DevlinkPorts: system.DevlinkPorts, Map: system.RepresentorMap,
 	})
 	if err != nil {
-		return nil, err
+		return nil, &agent.UsageError{Err: err}
 	}
 	e := &eyes{system: system, links: kernel.NewMonitor(kernel.Options{Metrics: kernel.Prometheus()}), ovs: ovs, card: card}
 	// Devlink tells of ports, rtnetlink of their network interfaces.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
@@ -35,7 +36,7 @@ func (r *Role) reconcile(ctx context.Context, name string) (reconcile.Result, er
 		labels = node.Labels
 	}
 
-	d := decide(uplink, labels, nodeKnown, state, r.measure(ctx, snapshot))
+	d := decide(uplink, labels, nodeKnown, state, r.measure(ctx, snapshot, state))
 	switch d.verb {
 	case publish:
 		return r.publish(ctx, uplink, state, d)
@@ -51,7 +52,8 @@ func (r *Role) reconcile(ctx context.Context, name string) (reconcile.Result, er
 	return reconcile.Result{}, nil
 }
 
-func (r *Role) measure(ctx context.Context, snapshot *kernel.Snapshot) measurer {
+// measure reads an interface. state is what is published, nil for nothing.
+func (r *Role) measure(ctx context.Context, snapshot *kernel.Snapshot, state *v1alpha1.UplinkState) measurer {
 	return func(config v1alpha1.UplinkNodeConfig) (uplinkstate.HostData, *uplinkstate.Problem) {
 		data, problem := Discover(snapshot, string(config.HostInterfaceName))
 		if problem != nil {
@@ -61,10 +63,26 @@ func (r *Role) measure(ctx context.Context, snapshot *kernel.Snapshot) measurer 
 		function, err := r.functions.Function(ctx, snapshot, data.Interface)
 		if err != nil {
 			slog.Debug("PCI function not read", "interface", data.Interface, "error", err)
+			if function == nil {
+				function = publishedFunction(state, data)
+			}
 		}
 		data.Function = function
 		return data, nil
 	}
+}
+
+// publishedFunction is the function that is published for the same interface with the same MAC address: one that
+// cannot be read now has not gone.
+func publishedFunction(state *v1alpha1.UplinkState, data uplinkstate.HostData) *v1alpha1.HostFunction {
+	if state == nil {
+		return nil
+	}
+	half, _ := uplinkstate.HostHalfOf(state)
+	if half.Data.Interface != data.Interface || !slices.Equal(half.Data.MAC, data.MAC) {
+		return nil
+	}
+	return half.Data.Function
 }
 
 func (r *Role) publish(ctx context.Context, uplink *v1alpha1.Uplink, state *v1alpha1.UplinkState, d decision) (reconcile.Result, error) {
@@ -98,7 +116,11 @@ func (r *Role) leave(ctx context.Context, uplink *v1alpha1.Uplink, state *v1alph
 		if wait := r.settle.Wait(name, d, time.Now()); uplink != nil && wait > 0 {
 			return reconcile.Result{After: wait}, nil
 		}
-		if err := r.apply(ctx, uplinkstate.ApplyLeaving(state, d.half, time.Now())); err != nil {
+		err := r.apply(ctx, uplinkstate.ApplyLeaving(state, d.half, time.Now()))
+		if kube.IsGone(err) {
+			return reconcile.Result{}, nil // the watch brings the news
+		}
+		if err != nil {
 			return reconcile.Result{}, fmt.Errorf("mark %s as leaving: %w", state.Name, err)
 		}
 		slog.Info("leaving: waiting for the dpu to take its half down", "uplink", name)

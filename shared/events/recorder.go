@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,7 +37,6 @@ const (
 	timeout     = 10 * time.Second
 	// maxRemembered bounds the memory of what was said; a repeated Event is the worst that forgetting does.
 	maxRemembered = 4096
-	maxNote       = 1024 // events.k8s.io/v1: "Maximal length of the note is 1kB"
 )
 
 // Object is what an Event is about.
@@ -121,25 +122,28 @@ func (r *Recorder) Record(about Object, kind, reason, action, note string) {
 	if !r.allow(about, reason, now) {
 		return
 	}
-	if len(note) > maxNote {
-		note = note[:maxNote]
-	}
 	e := event{
 		TypeMeta:            metav1.TypeMeta{APIVersion: "events.k8s.io/v1", Kind: "Event"},
-		Metadata:            metadata{Name: fmt.Sprintf("%s.%x", about.Name, now.UnixNano()), Namespace: namespace},
+		Metadata:            metadata{Name: eventName(about.Name, now), Namespace: namespace},
 		EventTime:           metav1.NewMicroTime(now),
 		ReportingController: r.component,
 		ReportingInstance:   r.instance,
 		Action:              action,
 		Reason:              reason,
 		Regarding:           about,
-		Note:                note,
+		Note:                uplinkstate.Message(note), // "Maximal length of the note is 1kB"
 		Type:                kind,
 	}
 	select {
 	case r.queue <- e:
 	default: // the API server has been away for long; Events are not worth waiting for
 	}
+}
+
+// eventName is the object's name and the time, cut so that it is a name of Kubernetes (253 characters).
+func eventName(object string, now time.Time) string {
+	suffix := fmt.Sprintf(".%x", now.UnixNano())
+	return strings.TrimRight(object[:min(len(object), 253-len(suffix))], "-.") + suffix
 }
 
 func (r *Recorder) allow(about Object, reason string, now time.Time) bool {

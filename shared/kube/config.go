@@ -49,6 +49,9 @@ func load(kubeconfig string) (*rest.Config, error) {
 		return nil, fmt.Errorf("read kubeconfig: %w", err)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("load kubeconfig %s: it names no cluster", kubeconfig)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("load kubeconfig %s: %w", kubeconfig, err)
 	}

@@ -51,7 +51,7 @@ func TestReasons(t *testing.T) {
 	}{
 		{"missing", "eth9", uplinkstate.ReasonHostInterfaceNotFound, func() {
 			c.ip(n.Node, "link", "property", "add", "dev", "ovsbr1", "altname", "eth9")
-			c.uplink("missing", nodeConfig("ovsbr1", nil))
+			c.ip(n.Node, "link", "set", "ovsbr1", "up") // the kernel tells nobody of a new alternative name
 		}},
 		{"no-address", "wire0", uplinkstate.ReasonGatewayInfoUnavailable, nil},
 		{"not-in-ovs", "loose0", uplinkstate.ReasonBridgeNotFound, func() { c.uplink("not-in-ovs", nodeConfig("ovsbr1", nil)) }},

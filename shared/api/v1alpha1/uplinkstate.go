@@ -141,6 +141,7 @@ type HostFunction struct {
 	// sfID is the scalable function's number; absent for a PF or VF.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4294967295
 	SFID *int64 `json:"sfID,omitempty"`
 }
 
