@@ -5,8 +5,11 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-# A Go that is not in PATH but where its archive puts it is found too.
-export PATH := $(PATH):/usr/local/go/bin
+# The Go that is new enough, wherever setup.sh finds it, goes before an older one.
+GO_DIR := $(shell test/setup.sh --go-dir 2>/dev/null)
+export PATH := $(if $(GO_DIR),$(GO_DIR):)$(PATH)
+# Go wants to know where its caches are.
+export HOME ?= /root
 export CGO_ENABLED ?= 0
 export GOFLAGS ?= -trimpath -buildvcs=false
 

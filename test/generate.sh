@@ -8,8 +8,9 @@ cd "$(dirname "$0")/.."
 module=github.com/ovn-uplink/ovn-uplink
 bin=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/ovn-uplink/tools
 api=$module/shared/api
-header=$(mktemp)
-trap 'rm -f "$header"' EXIT
+new=$(mktemp -d)
+trap 'rm -rf "$new"' EXIT
+header=$new/header
 echo '// SPDX-License-Identifier: Apache-2.0' >"$header"
 
 mkdir -p "$bin"
@@ -19,11 +20,15 @@ go -C test/tools build -trimpath -o "$bin/" \
 
 "$bin/deepcopy-gen" --go-header-file "$header" --output-file zz_generated.deepcopy.go \
 	"$api/v1alpha1" "$api/ovnk/v1"
-rm -rf shared/api/applyconfiguration shared/api/client
+# Beside the tree first: a generator that fails leaves what is there.
 "$bin/applyconfiguration-gen" --go-header-file "$header" \
-	--output-dir shared/api/applyconfiguration --output-pkg "$api/applyconfiguration" "$api/v1alpha1"
+	--output-dir "$new/applyconfiguration" --output-pkg "$api/applyconfiguration" "$api/v1alpha1"
 "$bin/client-gen" --go-header-file "$header" --clientset-name client --input-base "" --input "$api/v1alpha1" \
-	--output-dir shared/api --output-pkg "$api"
+	--output-dir "$new" --output-pkg "$api"
+for dir in applyconfiguration client; do
+	rm -rf "shared/api/$dir"
+	cp -r "$new/$dir" "shared/api/$dir"
+done
 "$bin/controller-gen" crd:generateEmbeddedObjectMeta=false,allowDangerousTypes=false \
 	paths=./shared/api/v1alpha1 output:crd:dir=deploy/host/chart/crds
 gofmt -w shared/api

@@ -10,8 +10,12 @@ unit)
 	go test -short -json ./... 2>&1 | go run ./test/tally
 	;;
 all)
+	[ "$(id -u)" -eq 0 ] || {
+		echo "make test needs root, for network namespaces; make test-unit does not" >&2
+		exit 1
+	}
 	echo "all tests, with a real API server, Open vSwitch and network namespaces, race detector on"
-	echo "usually 5 minutes; the first time on a machine 10 to 20 more for building the API server"
+	echo "usually 6 minutes; the first time on a machine 5 to 15 more for building the API server"
 	go run ./test/lab/cmd/lab prepare
 	go build ./...
 	# Two packages at a time: each may run a lab of its own.

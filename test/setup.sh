@@ -7,6 +7,7 @@
 #
 #   test/setup.sh            install what is missing (root)
 #   test/setup.sh --check    only list what is missing; exit 1 if anything is
+#   test/setup.sh --go-dir   print the directory of the Go to build with
 #
 # Services of the packages that it installs are neither started nor left
 # enabled: the tests run their own instances. A package that was there before
@@ -160,9 +161,14 @@ case ${1:-} in
 	fi
 	exit "$status"
 	;;
+--go-dir)
+	go=$(find_go) || fail "$(need_go)"
+	dirname "$go"
+	exit
+	;;
 '') ;;
 *)
-	sed -n '4,15s/^# \{0,1\}//p' "$0"
+	sed -n '4,16s/^# \{0,1\}//p' "$0"
 	case $1 in -h | --help) exit 0 ;; esac
 	exit 2
 	;;
@@ -170,4 +176,6 @@ esac
 
 missing=$(missing_packages)
 [ -z "$missing" ] || install_packages "$missing"
+[ -c /dev/net/tun ] || modprobe tun 2>/dev/null || true
+[ -c /dev/net/tun ] || fail "there is no /dev/net/tun, which Open vSwitch's userspace datapath needs"
 find_go >/dev/null || fail "$(need_go)"

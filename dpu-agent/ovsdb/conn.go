@@ -49,8 +49,8 @@ type message struct {
 // dial connects to the first endpoint that accepts.
 func dial(ctx context.Context, endpoints []string, config *tls.Config, notified func(string, json.RawMessage) error) (*conn, error) {
 	var errs []error
-	for _, endpoint := range endpoints {
-		c, err := dialOne(ctx, endpoint, config)
+	for i, endpoint := range endpoints {
+		c, err := dialShare(ctx, endpoint, config, len(endpoints)-i)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -63,6 +63,18 @@ func dial(ctx context.Context, endpoints []string, config *tls.Config, notified 
 		return conn, nil
 	}
 	return nil, errors.Join(errs...)
+}
+
+// dialShare connects to one endpoint, within its share of the time that is left: one that does not answer leaves time
+// for the others.
+func dialShare(ctx context.Context, endpoint string, config *tls.Config, shares int) (net.Conn, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		// Half of it, so that what follows the connecting has time too.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(2*shares))
+		defer cancel()
+	}
+	return dialOne(ctx, endpoint, config)
 }
 
 func dialOne(ctx context.Context, endpoint string, config *tls.Config) (net.Conn, error) {

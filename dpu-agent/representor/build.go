@@ -105,8 +105,8 @@ func (x *Index) classify(netdev string, class Class) {
 	}
 }
 
-// addMap adds the administrator's entries. What an entry names is a representor of the host, whatever else is
-// known of it.
+// addMap adds the administrator's entries. What an entry names is a representor of the host, unless the card says
+// that it is a port of its own.
 func (x *Index) addMap(m *Map) {
 	if m == nil {
 		return
@@ -122,6 +122,10 @@ func (x *Index) addMap(m *Map) {
 		netdev, here := x.names[e.Representor]
 		if !here {
 			x.warnings = append(x.warnings, "representor map: "+e.where+": there is no such network interface")
+			continue
+		}
+		if x.classes[netdev] == Physical {
+			x.warnings = append(x.warnings, "representor map: "+e.where+": "+netdev+" is a network port of the card, not a representor")
 			continue
 		}
 		x.classify(netdev, HostFacing)

@@ -126,8 +126,10 @@ func (x *Index) fromMap(q Query, f function, known bool) []Candidate {
 		switch {
 		case c.Netdev == "":
 			c.Netdev, c.Rejected = e.Representor, "there is no such network interface"
+		case x.classes[c.Netdev] == Physical:
+			c.Rejected = "it is a network port of the card"
 		case r != nil:
-			c = c.verify(r, q)
+			c = c.judge(r, q)
 		case e.mac != nil:
 			c.verified = true
 		}

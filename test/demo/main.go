@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	dir := filepath.Join(os.TempDir(), "ovn-uplink-demo")
+	dir := filepath.Join(lab.BaseDir(), "demo")
 	root := &cobra.Command{Use: "demo", Short: "Run the product on a simulated cluster"}
 	root.PersistentFlags().StringVar(&dir, "dir", dir, "`directory` of the demo's state")
 	var bin string

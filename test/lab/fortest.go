@@ -90,8 +90,8 @@ func (l *Lab) dumpLogs(t testing.TB) {
 // ephemeralDir removes labs whose owner is gone and makes a directory for a
 // new one.
 func ephemeralDir(ctx context.Context) (string, error) {
-	base := filepath.Join(os.TempDir(), "ovn-uplink-lab-test")
-	if err := os.MkdirAll(base, 0o755); err != nil {
+	base := filepath.Join(BaseDir(), "test")
+	if err := os.MkdirAll(base, 0o700); err != nil {
 		return "", err
 	}
 	dirs, err := filepath.Glob(filepath.Join(base, "*"))

@@ -58,8 +58,12 @@ func (d layout) readMarker() (marker, error) {
 	return m, readJSON(d.marker(), &m)
 }
 
+// BaseDir is where labs live that nobody gave a directory. What is recorded in a lab is believed by root when it
+// ends one, so it is no directory that others may write to.
+func BaseDir() string { return "/var/lib/ovn-uplink-lab" }
+
 // DefaultDir is where a lab lives when Options.Dir is empty.
-func DefaultDir() string { return filepath.Join(os.TempDir(), "ovn-uplink-lab") }
+func DefaultDir() string { return filepath.Join(BaseDir(), "lab") }
 
 // absDir resolves dir, or the default directory when it is empty.
 func absDir(dir string) (layout, error) {
