@@ -3,6 +3,7 @@
 package representor
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -167,4 +168,28 @@ func FuzzParseMap(f *testing.F) {
 		}
 		Build(Input{Map: m})
 	})
+}
+
+// An entry is believed, but not against what the card says of its own ports.
+func TestMapIsCheckedAgainstTheCard(t *testing.T) {
+	ports, err := ParseDevlinkPorts([]byte(`{"port":{
+		"pci/0000:03:00.0/1":{"type":"eth","netdev":"p0","flavour":"physical","port":0},
+		"pci/0000:03:00.0/2":{"type":"eth","netdev":"pf0vf7","flavour":"pcivf","pfnum":0,"vfnum":7,"external":false}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for representor, class := range map[string]Class{"p0": Physical, "pf0vf7": HostFacing} {
+		given, err := ParseMap([]byte(`[{"representor": "` + representor + `", "mac": "02:00:5e:00:53:07"}]`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := Build(Input{Ports: ports, Links: []Link{{Name: "p0"}, {Name: "pf0vf7"}}, Map: given})
+		mac, _ := net.ParseMAC("02:00:5e:00:53:07")
+		if r, err := x.Resolve(Query{MAC: mac}); err == nil {
+			t.Errorf("%s was taken: %+v", representor, r)
+		}
+		if got := x.Classify(representor); got != class {
+			t.Errorf("%s is of class %d, want %d", representor, got, class)
+		}
+	}
 }

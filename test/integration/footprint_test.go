@@ -19,12 +19,13 @@ func TestHostAgentFootprint(t *testing.T) {
 	for i := range 50 {
 		c.uplink(fmt.Sprintf("tenant-%d", i), nodeConfig("e0", nil))
 	}
-	p := c.hostAgent(n)
+	p := c.start(n, shipped, "--node-name", n.Name, "--sysfs-root", n.SysfsRoot())
+	c.ready(n, hostHealth)
 	c.within(20*time.Second, "tenant-49", n.Name, hostReady)
 	pause(t, time.Minute)
 	rss, err := p.RSS()
 	c.must(err)
-	info, err := os.Stat(filepath.Join(binaries, "host-agent"))
+	info, err := os.Stat(filepath.Join(binaries, shipped))
 	c.must(err)
 	t.Logf("with 50 Uplinks: binary %.1f MiB, resident %.1f MiB", float64(info.Size())/(1<<20), float64(rss)/(1<<20))
 	if info.Size() > maxBinary {

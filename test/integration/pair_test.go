@@ -245,4 +245,35 @@ func TestRestartWritesNothing(t *testing.T) {
 		host, card = c.hostAgent(p.Host), c.cardAgent(p)
 	}
 	c.atRest(r)
+	if got := r.count(); got != 0 {
+		t.Errorf("%d writes over five restarts", got)
+	}
+}
+
+// The settle time holds over a restart: an agent that starts while something is away for a moment publishes nothing.
+func TestRestartDuringAFlap(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	p := c.pair("worker-b")
+	c.uplink("tenant-blue", nodeConfig("ens1f0", nil))
+	host, card := c.hostAgent(p.Host, "--settle", "10s"), c.cardAgent(p, "--settle", "10s")
+	c.within(settled, "tenant-blue", "worker-b", resolved)
+	r := c.record()
+	c.must(host.Kill(t.Context()))
+	c.must(card.Kill(t.Context()))
+	c.ip(p.Host, "link", "set", "ens1f0", "down")
+	c.vsctl(p.Card, "del-port", "p0")
+	c.hostAgent(p.Host, "--settle", "10s")
+	c.cardAgent(p, "--settle", "10s")
+	c.ip(p.Host, "link", "set", "ens1f0", "up")
+	c.ip(p.Host, "route", "replace", "default", "via", "172.28.0.1", "dev", "ens1f0")
+	c.vsctl(p.Card, "add-port", "br-ext", "p0")
+	c.atRest(r)
+	pause(t, 5*time.Second)
+	if got := r.count(); got != 0 {
+		for _, s := range r.since(0) {
+			t.Logf("written: %+v", s.Status)
+		}
+		t.Errorf("%d writes for a flap during a restart", got)
+	}
 }
