@@ -38,7 +38,7 @@ kind: ClusterRole
 metadata: {name: lab-strangers}
 rules:
 - apiGroups: [k8s.ovn.org]
-  resources: [uplinks, uplinks/status, uplinkstates, clusteruserdefinednetworks/status]
+  resources: [uplinks, uplinks/status, uplinkstates, clusteruserdefinednetworks, clusteruserdefinednetworks/status]
   verbs: [get, list, watch, create, update, patch, delete, deletecollection]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -63,11 +63,15 @@ func Install(ctx context.Context, l *lab.Lab, root string) error {
 	if err := l.Apply(ctx, strangers); err != nil {
 		return err
 	}
-	for policy, user := range map[string]rest.ImpersonationConfig{
-		"ovn-uplink-agents": {UserName: ServiceAccount(HostAccount)},
-		"ovn-uplink-others": {UserName: "lab:stranger", Groups: []string{Strangers}},
+	for policy, never := range map[string]struct {
+		user  rest.ImpersonationConfig
+		write func(context.Context, uplinkclient.Interface) error
+	}{
+		"ovn-uplink-agents":  {rest.ImpersonationConfig{UserName: ServiceAccount(HostAccount)}, makeState},
+		"ovn-uplink-others":  {rest.ImpersonationConfig{UserName: "lab:stranger", Groups: []string{Strangers}}, makeState},
+		"ovn-uplink-cluster": {rest.ImpersonationConfig{UserName: ServiceAccount(ClusterAccount), Groups: []string{Strangers}}, makeUplink},
 	} {
-		if err := refuses(ctx, l, policy, user); err != nil {
+		if err := refuses(ctx, l, policy, never.user, never.write); err != nil {
 			return fmt.Errorf("wait until policy %s is active: %w", policy, err)
 		}
 	}
@@ -77,8 +81,26 @@ func Install(ctx context.Context, l *lab.Lab, root string) error {
 // ServiceAccount is the user name of an account in Namespace.
 func ServiceAccount(name string) string { return "system:serviceaccount:" + Namespace + ":" + name }
 
+var dryRun = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+
+func makeState(ctx context.Context, client uplinkclient.Interface) error {
+	_, err := client.K8sV1alpha1().UplinkStates().Create(ctx, &v1alpha1.UplinkState{
+		ObjectMeta: metav1.ObjectMeta{Name: "probe.probe"},
+		Spec:       v1alpha1.UplinkStateSpec{UplinkName: "probe", NodeName: "probe"},
+	}, dryRun)
+	return err
+}
+
+func makeUplink(ctx context.Context, client uplinkclient.Interface) error {
+	_, err := client.K8sV1alpha1().Uplinks().Create(ctx, &v1alpha1.Uplink{
+		ObjectMeta: metav1.ObjectMeta{Name: "probe"},
+		Spec:       v1alpha1.UplinkSpec{NodeConfigs: []v1alpha1.UplinkNodeConfig{{Type: v1alpha1.OVSBridge, HostInterfaceName: "probe"}}},
+	}, dryRun)
+	return err
+}
+
 // refuses waits until a policy refuses what the user may never do. Nothing else tells that it is active.
-func refuses(ctx context.Context, l *lab.Lab, policy string, user rest.ImpersonationConfig) error {
+func refuses(ctx context.Context, l *lab.Lab, policy string, user rest.ImpersonationConfig, never func(context.Context, uplinkclient.Interface) error) error {
 	config := l.RESTConfig()
 	config.Impersonate = user
 	httpClient, err := rest.HTTPClientFor(config)
@@ -90,12 +112,8 @@ func refuses(ctx context.Context, l *lab.Lab, policy string, user rest.Impersona
 	if err != nil {
 		return err
 	}
-	state := &v1alpha1.UplinkState{
-		ObjectMeta: metav1.ObjectMeta{Name: "probe.probe"},
-		Spec:       v1alpha1.UplinkStateSpec{UplinkName: "probe", NodeName: "probe"},
-	}
 	return lab.Eventually(ctx, activeDeadline, func(ctx context.Context) error {
-		_, err := client.K8sV1alpha1().UplinkStates().Create(ctx, state, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		err := never(ctx, client)
 		switch {
 		case err == nil:
 			return errors.New("not refused")
