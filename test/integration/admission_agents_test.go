@@ -74,6 +74,7 @@ func TestAgentsWithTheirOwnRights(t *testing.T) {
 		c.within(settled, side.uplink, side.node, resolved)
 	}
 	r := c.record()
+	c.quiet(r, 2*time.Second) // the other node says that it lacks the interface
 	c.atRest(r)
 	for _, agent := range agents {
 		for line := range strings.Lines(agent.Log(1_000_000)) {
