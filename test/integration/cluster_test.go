@@ -139,6 +139,11 @@ func (c *cluster) start(n *lab.Node, agent string, args ...string) *lab.Process 
 	c.t.Helper()
 	kubeconfig, err := c.NodeKubeconfig(lab.AdminUser)
 	c.must(err)
+	return c.startAs(n, kubeconfig, agent, args...)
+}
+
+func (c *cluster) startAs(n *lab.Node, kubeconfig, agent string, args ...string) *lab.Process {
+	c.t.Helper()
 	argv := append([]string{filepath.Join(binaries, agent), "--kubeconfig", kubeconfig, "--log-level", "debug"}, args...)
 	p, err := n.Start(c.t.Context(), agent, argv, []string{"GORACE=halt_on_error=1"})
 	c.must(err)

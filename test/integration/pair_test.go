@@ -55,9 +55,13 @@ func (c *cluster) vsctl(n *lab.Node, args ...string) {
 // allRoles starts the dpu-agent of a regular node, which does the host's part too.
 func (c *cluster) allRoles(n *lab.Regular, args ...string) *lab.Process {
 	c.t.Helper()
-	p := c.start(n.Node, "dpu-agent", append([]string{"--role", "all", "--node-name", n.Name, "--ovs-db", n.OVS.DB(), "--sysfs-root", n.SysfsRoot()}, args...)...)
+	p := c.start(n.Node, "dpu-agent", regularArgs(n, args...)...)
 	c.ready(n.Node, dpuHealth)
 	return p
+}
+
+func regularArgs(n *lab.Regular, args ...string) []string {
+	return append([]string{"--role", "all", "--node-name", n.Name, "--ovs-db", n.OVS.DB(), "--sysfs-root", n.SysfsRoot()}, args...)
 }
 
 // cardAgent starts the dpu-agent of a card.

@@ -169,6 +169,7 @@ func apiServerArgs(bin string, d layout) []string {
 		"--tls-cert-file=" + d.apiFile("tls.crt"),
 		"--tls-private-key-file=" + d.apiFile("tls.key"),
 		"--token-auth-file=" + d.apiFile("tokens.csv"),
+		"--client-ca-file=" + d.apiFile("ca.crt"),
 		"--authorization-mode=RBAC",
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + d.apiFile("sa.key"),

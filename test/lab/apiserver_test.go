@@ -35,6 +35,7 @@ func TestAPIServer(t *testing.T) {
 	t.Run("server-side apply of a kind and an object", func(t *testing.T) { testApply(t, l) })
 	t.Run("users", func(t *testing.T) { testUsers(t, l) })
 	t.Run("tokens", func(t *testing.T) { testTokens(t, l) })
+	t.Run("pods and certificates", func(t *testing.T) { testCredentials(t, l) })
 	t.Run("node labels", func(t *testing.T) { testNodeLabels(t, l) })
 	t.Run("access from a node", func(t *testing.T) { testNodeAccess(t, l) })
 	t.Run("restart", func(t *testing.T) { testRestart(t, l) })
@@ -116,7 +117,34 @@ func testTokens(t *testing.T, l *lab.Lab) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := clientcmd.BuildConfigFromFlags("", path)
+	if got := whoIs(t, l, path).Username; got != "system:serviceaccount:default:agent" {
+		t.Errorf("token is of %s", got)
+	}
+}
+
+func testCredentials(t *testing.T, l *lab.Lab) {
+	pod, err := l.PodKubeconfig(t.Context(), "default", "agent", "worker-a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := whoIs(t, l, pod)
+	if node := who.Extra["authentication.kubernetes.io/node-name"]; who.Username != "system:serviceaccount:default:agent" || len(node) != 1 || node[0] != "worker-a" {
+		t.Errorf("pod is %+v", who)
+	}
+	certificate, err := l.CertificateKubeconfig("card", "cards", "others")
+	if err != nil {
+		t.Fatal(err)
+	}
+	who = whoIs(t, l, certificate)
+	if who.Username != "card" || strings.Join(who.Groups, " ") != "cards others system:authenticated" {
+		t.Errorf("certificate is of %+v", who)
+	}
+}
+
+// whoIs asks the API server who comes with a kubeconfig.
+func whoIs(t *testing.T, l *lab.Lab, kubeconfig string) authenticationv1.UserInfo {
+	t.Helper()
+	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,9 +154,7 @@ func testTokens(t *testing.T, l *lab.Lab) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := review.Status.UserInfo.Username; got != "system:serviceaccount:default:agent" {
-		t.Errorf("token is of %s", got)
-	}
+	return review.Status.UserInfo
 }
 
 func testNodeLabels(t *testing.T, l *lab.Lab) {

@@ -20,7 +20,8 @@ import (
 const certLife = 365 * 24 * time.Hour
 
 // writeCerts makes the files that the API server needs: ca.crt, tls.crt,
-// tls.key, and sa.key with which ServiceAccount tokens are signed.
+// tls.key, and sa.key with which ServiceAccount tokens are signed; and ca.key,
+// with which the lab signs client certificates.
 func (d layout) writeCerts() error {
 	caKey, err := newKey()
 	if err != nil {
@@ -63,6 +64,9 @@ func (d layout) writeCerts() error {
 		return err
 	}
 	if err := d.writePEM("ca.crt", "CERTIFICATE", caDER); err != nil {
+		return err
+	}
+	if err := d.writeKey("ca.key", caKey); err != nil {
 		return err
 	}
 	if err := d.writePEM("tls.crt", "CERTIFICATE", der); err != nil {

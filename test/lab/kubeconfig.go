@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"k8s.io/client-go/rest"
@@ -49,9 +48,8 @@ func (l *Lab) NodeKubeconfig(user string) (string, error) {
 // TokenKubeconfig is NodeKubeconfig for any bearer token, such as one of a
 // ServiceAccount. name only names the file and the context.
 func (l *Lab) TokenKubeconfig(name, token string) (string, error) {
-	file := strings.NewReplacer("/", "_", ":", "_").Replace(name)
-	path := filepath.Join(l.state.userConfigs(), file+".kubeconfig")
-	return path, l.writeKubeconfig(path, nodeURL(), name, token)
+	path := l.state.userConfig(name)
+	return path, l.writeKubeconfig(path, nodeURL(), name, &clientcmdapi.AuthInfo{Token: token})
 }
 
 // RESTConfig is the administrator's access from outside the namespaces,
@@ -110,13 +108,13 @@ func (l *Lab) writeUsers() error {
 		return fmt.Errorf("read lab CA: %w", err)
 	}
 	l.ca = ca
-	return l.writeKubeconfig(l.Kubeconfig(), l.rootURL(), AdminUser, l.users[0].Token)
+	return l.writeKubeconfig(l.Kubeconfig(), l.rootURL(), AdminUser, &clientcmdapi.AuthInfo{Token: l.users[0].Token})
 }
 
-func (l *Lab) writeKubeconfig(path, server, user, token string) error {
+func (l *Lab) writeKubeconfig(path, server, user string, auth *clientcmdapi.AuthInfo) error {
 	cfg := clientcmdapi.NewConfig()
 	cfg.Clusters["lab"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: l.ca}
-	cfg.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token}
+	cfg.AuthInfos[user] = auth
 	cfg.Contexts["lab"] = &clientcmdapi.Context{Cluster: "lab", AuthInfo: user}
 	cfg.CurrentContext = "lab"
 	raw, err := clientcmd.Write(*cfg)

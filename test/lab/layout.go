@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // ErrNotALab is returned when a directory that is to be cleaned holds
@@ -31,7 +32,10 @@ func (d layout) apiFile(name string) string {
 }
 func (d layout) kubeconfig() string      { return filepath.Join(d.dir, "kubeconfig") }
 func (d layout) node(name string) string { return filepath.Join(d.dir, "n", name) }
-func (d layout) userConfigs() string     { return filepath.Join(d.dir, "users") }
+func (d layout) userConfig(user string) string {
+	file := strings.NewReplacer("/", "_", ":", "_").Replace(user)
+	return filepath.Join(d.dir, "users", file+".kubeconfig")
+}
 
 // prefix is what the names of the lab's namespaces start with: two labs on
 // one machine must not share any.
