@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
@@ -32,7 +33,9 @@ type bench struct {
 	bin, dir string
 	// allinone is the binary that the agents are compared with, built for the run.
 	allinone string
-	began    time.Time
+	// agent is what the host-agent says of its version.
+	agent string
+	began time.Time
 }
 
 // section measures some rows of the table.
@@ -99,8 +102,13 @@ func (b *bench) run(ctx context.Context, only []string, output, file string) err
 			return err
 		}
 		defer remove()
+		r.Agent = b.agent
 	}
 	for _, s := range chosen {
+		if ctx.Err() != nil {
+			r.Rows = append(r.Rows, failed(s.title, context.Cause(ctx)))
+			continue
+		}
 		b.say("%s: %s", s.name, s.title)
 		rows, err := s.measure(b, ctx)
 		if err != nil {
@@ -109,9 +117,6 @@ func (b *bench) run(ctx context.Context, only []string, output, file string) err
 			rows = append(rows, failed(s.title, err))
 		}
 		r.Rows = append(r.Rows, rows...)
-		if ctx.Err() != nil {
-			break
-		}
 	}
 	r.Took = time.Since(b.began).Round(time.Second).String()
 	if err := r.print(os.Stdout, output); err != nil {
@@ -142,6 +147,11 @@ func (b *bench) prepare(ctx context.Context) (remove func(), err error) {
 			return nil, fmt.Errorf("the agents are not built (make build): %w", err)
 		}
 	}
+	version, err := exec.CommandContext(ctx, filepath.Join(b.bin, "host-agent"), "version").Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask host-agent for its version: %w", err)
+	}
+	b.agent = strings.TrimSpace(string(version))
 	dir, err := os.MkdirTemp("", "ovn-uplink-bench-bin")
 	if err != nil {
 		return nil, err

@@ -12,8 +12,6 @@ import (
 	"runtime"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/ovn-uplink/ovn-uplink/shared/agent"
 )
 
 // verdict is how a figure stands to its target.
@@ -52,8 +50,8 @@ func failed(measure string, err error) row {
 
 // report is the outcome of a run.
 type report struct {
-	Version string `json:"version"`
-	Commit  string `json:"commit"`
+	// Agent is what the host-agent that was measured says of itself; empty if none was.
+	Agent string `json:"agent,omitempty"`
 	// Quick runs are for trying the bench.
 	Quick    bool   `json:"quick"`
 	Platform string `json:"platform"`
@@ -68,7 +66,7 @@ type report struct {
 func newReport(quick bool) *report {
 	load, _, _ := strings.Cut(readText("/proc/loadavg"), " ")
 	return &report{
-		Version: agent.Version, Commit: agent.Commit, Quick: quick, Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Quick: quick, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Go: runtime.Version(), Cores: runtime.NumCPU(), Load: load, Rows: []row{},
 	}
 }
@@ -108,8 +106,11 @@ func (r *report) print(w io.Writer, output string) error {
 	if r.Quick {
 		kind = "quick"
 	}
-	_, err := fmt.Fprintf(w, "%s\n%s run of %s on %s, %d cores, %s, load average before %s\n",
+	_, err := fmt.Fprintf(w, "%s\n%s run of %s on %s, %d cores, %s, load average before it %s\n",
 		table(rows), kind, r.Took, r.Platform, r.Cores, r.Go, r.Load)
+	if err == nil && r.Agent != "" {
+		_, err = fmt.Fprintln(w, r.Agent)
+	}
 	return err
 }
 

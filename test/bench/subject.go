@@ -123,7 +123,7 @@ func (s *subject) get(ctx context.Context, path string) ([]byte, error) {
 	return body, nil
 }
 
-// counter reads a metric of the agent, summed over its labels; 0 if there is none.
+// counter reads a metric of the agent, summed over its labels.
 func (s *subject) counter(ctx context.Context, metric string) (float64, error) {
 	text, err := s.get(ctx, "/metrics")
 	if err != nil {
@@ -132,8 +132,10 @@ func (s *subject) counter(ctx context.Context, metric string) (float64, error) {
 	return sumMetric(text, metric)
 }
 
-// sumMetric sums a metric in the Prometheus text format.
+// sumMetric sums a metric in the Prometheus text format. One that is not there is an error, so that a renamed one is
+// not taken for one that stands still.
 func sumMetric(text []byte, metric string) (sum float64, err error) {
+	found := false
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Scan() {
 		rest, ok := strings.CutPrefix(lines.Text(), metric)
@@ -144,9 +146,15 @@ func sumMetric(text []byte, metric string) (sum float64, err error) {
 		if err != nil {
 			return 0, fmt.Errorf("metric %s: %w", metric, err)
 		}
-		sum += value
+		sum, found = sum+value, true
 	}
-	return sum, lines.Err()
+	if err := lines.Err(); err != nil {
+		return 0, fmt.Errorf("read metrics: %w", err)
+	}
+	if !found {
+		return 0, fmt.Errorf("there is no metric %s", metric)
+	}
+	return sum, nil
 }
 
 // traffic is what an interface received since it was made.
