@@ -23,8 +23,17 @@ type Informer[T Object] struct {
 	shared cache.SharedIndexInformer
 	probe  func(context.Context) error
 	what   string
+	guard  Guard[T]
 
 	written written[T]
+}
+
+// Guard looks at objects whole, before what no reader uses is dropped.
+type Guard[T Object] interface {
+	// See is told an object that is new or changed, and must not keep it.
+	See(object T)
+	// Forget is told the name of an object that is gone.
+	Forget(name string)
 }
 
 // NewInformer watches the objects that the field selector lets through; nil selects all.
@@ -63,7 +72,7 @@ func NewNodeInformer(config *rest.Config, node string) (*Informer[*metav1.Partia
 func informer[T Object](lw cache.ListerWatcher, example T, probe func(context.Context) error, what string) *Informer[T] {
 	i := &Informer[T]{shared: cache.NewSharedIndexInformer(lw, example, 0, cache.Indexers{}), probe: probe, what: what}
 	// Both can only fail on an informer that was started.
-	_ = i.shared.SetTransform(slim)
+	_ = i.shared.SetTransform(i.slim)
 	_ = i.shared.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		slog.Debug("watch interrupted", "resource", what, "error", err)
 	})
@@ -71,12 +80,18 @@ func informer[T Object](lw cache.ListerWatcher, example T, probe func(context.Co
 }
 
 // slim drops what no reader of this project looks at.
-func slim(object any) (any, error) {
-	if o, ok := object.(metav1.Object); ok {
+func (i *Informer[T]) slim(object any) (any, error) {
+	if o, ok := object.(T); ok {
+		if i.guard != nil {
+			i.guard.See(o)
+		}
 		o.SetManagedFields(nil)
 	}
 	return object, nil
 }
+
+// SetGuard has a Guard look at every object. Call it before OnChange and Run.
+func (i *Informer[T]) SetGuard(g Guard[T]) { i.guard = g }
 
 // OnChange calls f with every object that is added, changed or removed (then as it last was). Register before
 // Run.
@@ -95,6 +110,9 @@ func (i *Informer[T]) OnChange(f func(object T)) {
 			}
 			if o, ok := object.(T); ok {
 				i.written.forget(o.GetName(), o.GetResourceVersion())
+				if i.guard != nil {
+					i.guard.Forget(o.GetName())
+				}
 				f(o)
 			}
 		},
