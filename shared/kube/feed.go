@@ -12,11 +12,6 @@ import (
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
@@ -48,26 +43,11 @@ func NewFeed[T Object](r Resource[T], selector fields.Selector, sink Sink[T]) *F
 	return feed(r.listWatch(selector), r.empty(), r.Probe, r.plural, sink)
 }
 
-// NewMetadataFeed feeds the metadata of a built-in, cluster-scoped kind.
-func NewMetadataFeed(config *rest.Config, plural string, sink Sink[*metav1.PartialObjectMetadata]) (*Feed[*metav1.PartialObjectMetadata], error) {
-	client, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make a metadata client: %w", err)
-	}
-	objects := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: plural})
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return objects.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return objects.Watch(ctx, o)
-		},
-	}
-	probe := func(ctx context.Context) error {
-		_, err := objects.List(ctx, metav1.ListOptions{Limit: 1})
-		return err
-	}
-	return feed(lw, &metav1.PartialObjectMetadata{}, probe, plural, sink), nil
+// NewMetadataFeed feeds all objects of a kind, less everything but their metadata.
+func NewMetadataFeed(m Metadata, sink Sink[*metav1.PartialObjectMetadata]) *Feed[*metav1.PartialObjectMetadata] {
+	all := fields.Everything()
+	probe := func(ctx context.Context) error { return m.probe(ctx, all) }
+	return feed(m.listWatch(all), &metav1.PartialObjectMetadata{}, probe, m.plural, sink)
 }
 
 func feed[T Object](lw cache.ListerWatcher, example T, probe func(context.Context) error, what string, sink Sink[T]) *Feed[T] {

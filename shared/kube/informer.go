@@ -5,15 +5,10 @@ package kube
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
@@ -46,27 +41,13 @@ func NewInformer[T Object](r Resource[T], selector fields.Selector) *Informer[T]
 
 // NewNodeInformer watches the metadata of one Node: its labels are all that the agents read of it.
 func NewNodeInformer(config *rest.Config, node string) (*Informer[*metav1.PartialObjectMetadata], error) {
-	client, err := metadata.NewForConfig(config)
+	nodes, err := NewMetadata(config, "nodes")
 	if err != nil {
-		return nil, fmt.Errorf("make a metadata client: %w", err)
+		return nil, err
 	}
-	nodes := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, node).String()
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = only
-			return nodes.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = only
-			return nodes.Watch(ctx, o)
-		},
-	}
-	probe := func(ctx context.Context) error {
-		_, err := nodes.List(ctx, metav1.ListOptions{FieldSelector: only, Limit: 1})
-		return err
-	}
-	return informer(lw, &metav1.PartialObjectMetadata{}, probe, "nodes"), nil
+	only := fields.OneTermEqualSelector(metav1.ObjectNameField, node)
+	probe := func(ctx context.Context) error { return nodes.probe(ctx, only) }
+	return informer(nodes.listWatch(only), &metav1.PartialObjectMetadata{}, probe, nodes.plural), nil
 }
 
 func informer[T Object](lw cache.ListerWatcher, example T, probe func(context.Context) error, what string) *Informer[T] {

@@ -132,6 +132,24 @@ func (r Resource[T]) DeleteAll(ctx context.Context, selector fields.Selector) er
 		Timeout(requestTimeout).Do(ctx).Error()
 }
 
+// List reads all objects from the API server, past every cache.
+func (r Resource[T]) List(ctx context.Context) ([]T, error) {
+	list, err := r.client.Get().Resource(r.plural).Timeout(requestTimeout).Do(ctx).Get()
+	if err != nil {
+		return nil, err
+	}
+	var objects []T
+	err = meta.EachListItem(list, func(item runtime.Object) error {
+		object, ok := item.(T)
+		if !ok {
+			return fmt.Errorf("unexpected %T in the list of %s", item, r.plural)
+		}
+		objects = append(objects, object)
+		return nil
+	})
+	return objects, err
+}
+
 // Any tells whether the API server has an object that the selector lets through, past every cache.
 func (r Resource[T]) Any(ctx context.Context, selector fields.Selector) (bool, error) {
 	list, err := r.client.Get().Resource(r.plural).
