@@ -62,7 +62,7 @@ func (t target[T]) publish(ctx context.Context, name string, wish uplinkstate.Co
 	patch := uplinkstate.ApplyCondition(t.gv, t.kind, object, t.condition, wish, t.of(object), now)
 	written, err := t.client.ApplyStatus(ctx, name, uplinkstate.ManagerCluster, patch)
 	if kube.IsGone(err) {
-		return reconcile.Result{}, nil // the watch brings the news
+		return reconcile.Result{After: kube.CatchUp}, nil // the watch brings the news, as a rule
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("set %s of %s %s: %w", t.condition, t.kind, name, err)
