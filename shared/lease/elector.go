@@ -4,7 +4,6 @@ package lease
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -44,7 +43,8 @@ type Elector struct {
 	mu      sync.Mutex
 	seen    sighting
 	leading bool
-	problem error // why the Lease could not be looked at the last time
+	renewed time.Time // when the last request was begun that took or renewed the Lease
+	problem error     // why the Lease could not be looked at the last time
 }
 
 // New makes an Elector; Run starts it.
@@ -81,8 +81,11 @@ func (e *Elector) Leading() bool {
 func (e *Elector) Ready() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.seen.since.IsZero() || e.problem != nil {
-		return errors.Join(fmt.Errorf("waiting for the lease %s/%s", e.config.Namespace, e.config.Name), e.problem)
+	switch {
+	case e.problem != nil:
+		return fmt.Errorf("waiting for the lease %s/%s: %w", e.config.Namespace, e.config.Name, e.problem)
+	case e.seen.since.IsZero():
+		return fmt.Errorf("waiting for the lease %s/%s", e.config.Namespace, e.config.Name)
 	}
 	return nil
 }
@@ -134,7 +137,6 @@ func (e *Elector) term(ctx context.Context, lead func(context.Context)) {
 
 // renew keeps the Lease until the context or the work ends, or returns why it is lost.
 func (e *Elector) renew(ctx context.Context, done <-chan struct{}) (lost error) {
-	last := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -143,18 +145,17 @@ func (e *Elector) renew(ctx context.Context, done <-chan struct{}) (lost error) 
 			return nil
 		case <-time.After(e.config.Retry):
 		}
-		begin := time.Now()
-		limited, cancel := context.WithDeadline(ctx, last.Add(e.config.RenewDeadline))
+		deadline := e.deadline()
+		limited, cancel := context.WithDeadline(ctx, deadline)
 		holder, err := e.try(limited)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err == nil && holder == e.config.Identity:
-			last = begin
 		case err == nil:
 			return fmt.Errorf("%s holds the lease now", holder)
-		case time.Since(last) >= e.config.RenewDeadline:
+		case !time.Now().Before(deadline):
 			return fmt.Errorf("not renewed for %s: %w", e.config.RenewDeadline, err)
 		default:
 			slog.Debug("lease not renewed, will be tried again", "error", err)
@@ -171,10 +172,11 @@ func (e *Elector) try(ctx context.Context) (holder string, err error) {
 		defer e.mu.Unlock()
 		e.problem = err
 	}()
+	begin := time.Now()
 	current, err := e.store.get(ctx)
 	if apierrors.IsNotFound(err) {
-		wish, _ := sighting{}.claim(e.config.Identity, e.config.Duration, time.Now())
-		return e.wrote(e.store.create(ctx, &Lease{Spec: wish}))
+		wish, _ := sighting{}.claim(e.config.Identity, e.config.Duration, begin)
+		return e.wrote(begin)(e.store.create(ctx, &Lease{Spec: wish}))
 	}
 	if err != nil {
 		return "", err
@@ -185,15 +187,27 @@ func (e *Elector) try(ctx context.Context) (holder string, err error) {
 		return current.Spec.HolderIdentity, nil
 	}
 	current.Spec = wish // with the version that was read: a conflict means that somebody was faster
-	return e.wrote(e.store.update(ctx, current))
+	return e.wrote(begin)(e.store.update(ctx, current))
 }
 
-func (e *Elector) wrote(l *Lease, err error) (string, error) {
-	if err != nil {
-		return "", err
+// wrote notes a write, from when it was begun: for others the time runs from when the API server had it.
+func (e *Elector) wrote(begin time.Time) func(*Lease, error) (string, error) {
+	return func(l *Lease, err error) (string, error) {
+		if err != nil {
+			return "", err
+		}
+		e.see(l)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.renewed = begin
+		return l.Spec.HolderIdentity, nil
 	}
-	e.see(l)
-	return l.Spec.HolderIdentity, nil
+}
+
+func (e *Elector) deadline() time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.renewed.Add(e.config.RenewDeadline)
 }
 
 func (e *Elector) see(l *Lease) sighting {
