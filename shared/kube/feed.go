@@ -82,6 +82,23 @@ type store[T Object] struct {
 	synced *atomic.Bool
 }
 
+var _ cache.TransformingStore = &store[*metav1.PartialObjectMetadata]{}
+
+// Transformer has the reflector drop most of each object while a list is still coming in: which fields each manager
+// owns is often the larger part of it.
+func (s *store[T]) Transformer() cache.TransformFunc {
+	return func(object any) (any, error) {
+		if o, ok := object.(metav1.Object); ok {
+			managers := o.GetManagedFields()
+			for i := range managers {
+				managers[i].FieldsV1 = nil
+			}
+			o.SetAnnotations(nil)
+		}
+		return object, nil
+	}
+}
+
 func (s *store[T]) Add(object any) error    { return pass(object, s.sink.Put) }
 func (s *store[T]) Update(object any) error { return pass(object, s.sink.Put) }
 func (s *store[T]) Delete(object any) error { return pass(object, s.sink.Remove) }
