@@ -63,6 +63,27 @@ func TestLeaderHandOver(t *testing.T) {
 	}
 }
 
+// Nothing is there at boot: no API server, then no CRDs. The role waits, says for what, stays healthy, and begins as
+// soon as it is there.
+func TestClusterRoleBootsWithoutAnything(t *testing.T) {
+	t.Parallel()
+	c := &cluster{Lab: lab.ForTest(t, lab.Options{NoAPIServer: true}), t: t}
+	c.connect()
+	n, err := c.AddNode(t.Context(), "control")
+	c.must(err)
+	p := c.startClusterRole(n, "--leader-elect-lease-namespace", "default", "--dynamic-udn")
+	c.logged(p, "the API server cannot be reached")
+	c.unready(n, clusterHealth)
+	c.healthy(n, clusterHealth)
+	c.must(c.StartAPIServer(t.Context()))
+	c.installCRDs()
+	c.logged(p, "resource=clusteruserdefinednetworks cause=\"the CRD is not installed\"")
+	c.healthy(n, clusterHealth)
+	c.must(c.ApplyFile(t.Context(), ovnKubernetesCRDs))
+	c.ready(n, clusterHealth)
+	c.works("blue")
+}
+
 // led is nil once a replica holds the Lease.
 func (c *cluster) led(by string) error {
 	client, err := c.Client()
