@@ -218,7 +218,7 @@ func (w pods) Replace(all []*core.Pod) {
 	for _, p := range all {
 		fresh.put(p)
 	}
-	w.world.activity = fresh
+	w.activity = fresh
 	w.networksChanged()
 }
 

@@ -38,12 +38,12 @@ func TestUplinkReadyReasons(t *testing.T) {
 	c.uplink("blue", nodeConfig("e0", nil))
 	c.uplinkIs("blue", no("MissingUplinkState", "5 of 5 selected nodes are not ready: MissingUplinkState 5 (worker-a, worker-b, worker-c, …)"))
 
-	a := c.publishHost("blue", "worker-a", "e0", nil)
+	c.publishHost("blue", "worker-a", "e0", nil)
 	c.resolve("blue", "worker-c", "worker-d", "worker-e")
 	c.uplinkIs("blue", no("MissingUplinkState", "2 of 5 selected nodes are not ready: ResolvedConditionMissing 1 (worker-a), MissingUplinkState 1 (worker-b)"))
 
 	missing := uplinkstate.Problemf(uplinkstate.ReasonHostInterfaceNotFound, "interface e0 was not found")
-	a = c.publishHost("blue", "worker-a", "e0", missing)
+	a := c.publishHost("blue", "worker-a", "e0", missing)
 	c.publishDPU(a, missing)
 	b := c.publishHost("blue", "worker-b", "e0", nil)
 	c.publishDPU(b, uplinkstate.Problemf(uplinkstate.ReasonBridgeNotFound, "no bridge"))

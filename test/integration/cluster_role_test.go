@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
 	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 	"github.com/ovn-uplink/ovn-uplink/test/lab"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -233,9 +233,12 @@ func (c *cluster) gone(uplink string, d time.Duration) {
 	c.t.Helper()
 	c.must(lab.Eventually(c.t.Context(), d, func(ctx context.Context) error {
 		u, err := c.client.K8sV1alpha1().Uplinks().Get(ctx, uplink, metav1.GetOptions{})
-		if err != nil && strings.Contains(err.Error(), "not found") {
+		switch {
+		case apierrors.IsNotFound(err):
 			return nil
+		case err != nil:
+			return err
 		}
-		return fmt.Errorf("still there: %v %v", u.Finalizers, err)
+		return fmt.Errorf("still there, with finalizers %v", u.Finalizers)
 	}))
 }

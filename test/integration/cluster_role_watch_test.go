@@ -19,9 +19,8 @@ import (
 
 // history is what a watch saw of one condition of every object of a kind, each time that it changed.
 type history struct {
-	mu     sync.Mutex
-	seen   map[string][]string // by object, as "True/Reason"
-	events int
+	mu   sync.Mutex
+	seen map[string][]string // by object, as "True/Reason"
 }
 
 // watchCondition records until the test ends.
@@ -51,7 +50,6 @@ func (c *cluster) watchCondition(resource dynamic.ResourceInterface, kind string
 func (h *history) add(object *unstructured.Unstructured, kind string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.events++
 	step := "none"
 	if found := meta.FindStatusCondition(conditionsOf(object), kind); found != nil {
 		step = fmt.Sprintf("%s/%s", found.Status, found.Reason)
@@ -66,12 +64,6 @@ func (h *history) of(name string) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.seen[name])
-}
-
-func (h *history) count() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.events
 }
 
 // A network that comes to an Uplink on which the gateway is ready for others is never shown ready before every

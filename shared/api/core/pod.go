@@ -48,9 +48,8 @@ type PodStatus struct {
 
 // DeepCopyObject implements runtime.Object.
 func (p *Pod) DeepCopyObject() runtime.Object {
-	out := *p
-	out.ObjectMeta = *p.ObjectMeta.DeepCopy()
-	return &out
+	meta := p.ObjectMeta
+	return &Pod{TypeMeta: p.TypeMeta, ObjectMeta: *meta.DeepCopy(), Spec: p.Spec, Status: p.Status}
 }
 
 // PodList is a list of pods.
