@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -19,6 +20,7 @@ type Informer[T Object] struct {
 	probe  func(context.Context) error
 	what   string
 	guard  Guard[T]
+	told   []cache.ResourceEventHandlerRegistration // what OnChange registered
 
 	written written[T]
 }
@@ -82,7 +84,8 @@ func (i *Informer[T]) OnChange(f func(object T)) {
 			f(o)
 		}
 	}
-	_, _ = i.shared.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	// It can only fail on an informer that was stopped.
+	registration, err := i.shared.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    call,
 		UpdateFunc: func(_, object any) { call(object) },
 		DeleteFunc: func(object any) {
@@ -98,6 +101,9 @@ func (i *Informer[T]) OnChange(f func(object T)) {
 			}
 		},
 	})
+	if err == nil {
+		i.told = append(i.told, registration)
+	}
 }
 
 // Run watches until the context ends. It first waits until the kind can be listed at all.
@@ -108,9 +114,10 @@ func (i *Informer[T]) Run(ctx context.Context) {
 	i.shared.RunWithContext(ctx)
 }
 
-// Ready is nil once the first complete list is in the cache.
+// Ready is nil once the first complete list is in the cache and everybody was told of all of it.
 func (i *Informer[T]) Ready() error {
-	if !i.shared.HasSynced() {
+	behind := func(r cache.ResourceEventHandlerRegistration) bool { return !r.HasSynced() }
+	if !i.shared.HasSynced() || slices.ContainsFunc(i.told, behind) {
 		return errors.New("waiting for the list of " + i.what)
 	}
 	return nil
