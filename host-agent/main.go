@@ -61,6 +61,6 @@ UplinkState "<uplink>.<node>". It follows every change of the interface by netli
 	options.AddFlags(root.Flags())
 	root.Flags().StringVar(&options.NodeName, "node-name", options.NodeName, "`name` of this node's Node object; default: the environment variable NODE_NAME")
 	root.PersistentFlags().StringVar(&sysfs, "sysfs-root", "/sys", "`directory` where sysfs is mounted")
-	root.AddCommand(inspectCommand(&sysfs))
+	root.AddCommand(inspectCommand(&sysfs), clusterCommand())
 	return root
 }

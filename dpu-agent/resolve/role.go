@@ -43,14 +43,15 @@ type Config struct {
 
 // Role is the resolve role. It implements agent.Role.
 type Role struct {
-	config   Config
-	rest     *rest.Config
-	client   kube.Resource[*v1alpha1.UplinkState]
-	eyes     *eyes
-	locate   locator
-	loop     *reconcile.Loop
-	settle   *reconcile.Settle[uplinkstate.DPUHalf]
-	informer atomic.Pointer[kube.Informer[*v1alpha1.UplinkState]] // set once the node's name is known
+	config    Config
+	rest      *rest.Config
+	client    kube.Resource[*v1alpha1.UplinkState]
+	eyes      *eyes
+	locate    locator
+	loop      *reconcile.Loop
+	settle    *reconcile.Settle[uplinkstate.DPUHalf]
+	intruders uplinkstate.Intruders
+	informer  atomic.Pointer[kube.Informer[*v1alpha1.UplinkState]] // set once the node's name is known
 
 	// Set before the loop runs, and used by it alone.
 	states   *kube.Informer[*v1alpha1.UplinkState]
@@ -106,11 +107,12 @@ func (r *Role) Run(ctx context.Context) error {
 		return err
 	}
 	r.states = kube.NewInformer(r.client, fields.OneTermEqualSelector("spec.nodeName", node))
+	r.states.SetGuard(&r.intruders)
 	r.states.OnChange(func(s *v1alpha1.UplinkState) { r.loop.Add(s.Name) })
 	r.informer.Store(r.states)
 	running.Go(func() { r.recorder.Run(ctx) })
 	running.Go(func() { r.states.Run(ctx) })
-	if kube.WaitReady(ctx, r.states) != nil {
+	if kube.WaitReady(ctx, r.states, &r.intruders) != nil {
 		return nil
 	}
 	r.loop.AddAll()
@@ -187,7 +189,7 @@ func (r *Role) Ready() error {
 		}
 		return errors.New("starting")
 	}
-	return states.Ready()
+	return kube.AllReady(states, &r.intruders)
 }
 
 // Healthy implements agent.Role.

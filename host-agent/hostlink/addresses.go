@@ -118,6 +118,7 @@ func (r addressRank) String() string {
 		return "deprecated"
 	case reserve:
 		return "secondary or of a single host"
+	case deprecatedReserve:
 	}
 	return "deprecated, and secondary or of a single host"
 }

@@ -27,8 +27,11 @@ func TestDiscoverInNamespace(t *testing.T) {
 		}
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- monitor.Run(ctx) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = monitor.Run(ctx)
+	}()
 	t.Cleanup(func() { cancel(); <-ended })
 
 	steps := []struct {

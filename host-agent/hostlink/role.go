@@ -14,6 +14,7 @@ import (
 	"github.com/ovn-uplink/ovn-uplink/shared/kernel"
 	"github.com/ovn-uplink/ovn-uplink/shared/kube"
 	"github.com/ovn-uplink/ovn-uplink/shared/reconcile"
+	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
@@ -38,6 +39,7 @@ type Role struct {
 	uplinks   *kube.Informer[*v1alpha1.Uplink]
 	states    *kube.Informer[*v1alpha1.UplinkState]
 	nodes     *kube.Informer[*metav1.PartialObjectMetadata]
+	intruders *uplinkstate.Intruders
 	kernel    *kernel.Monitor
 	functions FunctionReader
 	loop      *reconcile.Loop
@@ -65,12 +67,14 @@ func New(rc *rest.Config, config Config) (*Role, error) {
 		uplinks:   kube.NewInformer(uplinks, nil),
 		states:    kube.NewInformer(client, fields.OneTermEqualSelector("spec.nodeName", config.Node)),
 		nodes:     nodes,
-		kernel:    kernel.NewMonitor(kernel.Options{Metrics: kernel.Prometheus()}),
+		intruders: &uplinkstate.Intruders{},
+		kernel:    kernel.NewMonitor(kernel.Options{Metrics: kernel.Prometheus(), Resync: config.Resync}),
 		functions: NewFunctionReader(config.SysfsRoot),
 		settle:    reconcile.NewSettle(config.Settle, sameDecision),
 		leaving:   map[string]time.Time{},
 	}
 	r.loop = reconcile.New("host", config.Resync, r.keys, r.reconcile)
+	r.states.SetGuard(r.intruders)
 	r.uplinks.OnChange(func(u *v1alpha1.Uplink) { r.loop.Add(u.Name) })
 	r.states.OnChange(func(s *v1alpha1.UplinkState) { r.loop.Add(s.Spec.UplinkName) })
 	r.nodes.OnChange(func(*metav1.PartialObjectMetadata) { r.loop.AddAll() })
@@ -89,7 +93,7 @@ func (r *Role) Run(ctx context.Context) error {
 	running.Go(func() { r.states.Run(ctx) })
 	running.Go(func() { r.nodes.Run(ctx) })
 	running.Go(func() { _ = r.kernel.Run(ctx) })
-	if err := kube.WaitReady(ctx, r.uplinks, r.states, r.nodes, links{r.kernel}); err != nil {
+	if err := kube.WaitReady(ctx, r.uplinks, r.states, r.nodes, r.intruders, links{r.kernel}); err != nil {
 		return nil
 	}
 	r.loop.AddAll()
@@ -99,7 +103,7 @@ func (r *Role) Run(ctx context.Context) error {
 
 // Ready implements agent.Role.
 func (r *Role) Ready() error {
-	return kube.AllReady(r.uplinks, r.states, r.nodes, links{r.kernel})
+	return kube.AllReady(r.uplinks, r.states, r.nodes, r.intruders, links{r.kernel})
 }
 
 // Healthy implements agent.Role.

@@ -5,15 +5,11 @@ package kube
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
@@ -23,8 +19,18 @@ type Informer[T Object] struct {
 	shared cache.SharedIndexInformer
 	probe  func(context.Context) error
 	what   string
+	guard  Guard[T]
+	told   []cache.ResourceEventHandlerRegistration // what OnChange registered
 
 	written written[T]
+}
+
+// Guard looks at objects whole, before what no reader uses is dropped.
+type Guard[T Object] interface {
+	// See is told an object that is new or changed, and must not keep it.
+	See(object T)
+	// Forget is told the name of an object that is gone.
+	Forget(name string)
 }
 
 // NewInformer watches the objects that the field selector lets through; nil selects all.
@@ -37,33 +43,19 @@ func NewInformer[T Object](r Resource[T], selector fields.Selector) *Informer[T]
 
 // NewNodeInformer watches the metadata of one Node: its labels are all that the agents read of it.
 func NewNodeInformer(config *rest.Config, node string) (*Informer[*metav1.PartialObjectMetadata], error) {
-	client, err := metadata.NewForConfig(config)
+	nodes, err := NewMetadata(config, "nodes")
 	if err != nil {
-		return nil, fmt.Errorf("make a metadata client: %w", err)
+		return nil, err
 	}
-	nodes := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, node).String()
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = only
-			return nodes.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = only
-			return nodes.Watch(ctx, o)
-		},
-	}
-	probe := func(ctx context.Context) error {
-		_, err := nodes.List(ctx, metav1.ListOptions{FieldSelector: only, Limit: 1})
-		return err
-	}
-	return informer(lw, &metav1.PartialObjectMetadata{}, probe, "nodes"), nil
+	only := fields.OneTermEqualSelector(metav1.ObjectNameField, node)
+	probe := func(ctx context.Context) error { return nodes.probe(ctx, only) }
+	return informer(nodes.listWatch(only), &metav1.PartialObjectMetadata{}, probe, nodes.plural), nil
 }
 
 func informer[T Object](lw cache.ListerWatcher, example T, probe func(context.Context) error, what string) *Informer[T] {
 	i := &Informer[T]{shared: cache.NewSharedIndexInformer(lw, example, 0, cache.Indexers{}), probe: probe, what: what}
 	// Both can only fail on an informer that was started.
-	_ = i.shared.SetTransform(slim)
+	_ = i.shared.SetTransform(i.slim)
 	_ = i.shared.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		slog.Debug("watch interrupted", "resource", what, "error", err)
 	})
@@ -71,12 +63,18 @@ func informer[T Object](lw cache.ListerWatcher, example T, probe func(context.Co
 }
 
 // slim drops what no reader of this project looks at.
-func slim(object any) (any, error) {
-	if o, ok := object.(metav1.Object); ok {
+func (i *Informer[T]) slim(object any) (any, error) {
+	if o, ok := object.(T); ok {
+		if i.guard != nil {
+			i.guard.See(o)
+		}
 		o.SetManagedFields(nil)
 	}
 	return object, nil
 }
+
+// SetGuard has a Guard look at every object. Call it before OnChange and Run.
+func (i *Informer[T]) SetGuard(g Guard[T]) { i.guard = g }
 
 // OnChange calls f with every object that is added, changed or removed (then as it last was). Register before
 // Run.
@@ -86,7 +84,8 @@ func (i *Informer[T]) OnChange(f func(object T)) {
 			f(o)
 		}
 	}
-	_, _ = i.shared.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	// It can only fail on an informer that was stopped.
+	registration, err := i.shared.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    call,
 		UpdateFunc: func(_, object any) { call(object) },
 		DeleteFunc: func(object any) {
@@ -95,10 +94,16 @@ func (i *Informer[T]) OnChange(f func(object T)) {
 			}
 			if o, ok := object.(T); ok {
 				i.written.forget(o.GetName(), o.GetResourceVersion())
+				if i.guard != nil {
+					i.guard.Forget(o.GetName())
+				}
 				f(o)
 			}
 		},
 	})
+	if err == nil {
+		i.told = append(i.told, registration)
+	}
 }
 
 // Run watches until the context ends. It first waits until the kind can be listed at all.
@@ -109,9 +114,10 @@ func (i *Informer[T]) Run(ctx context.Context) {
 	i.shared.RunWithContext(ctx)
 }
 
-// Ready is nil once the first complete list is in the cache.
+// Ready is nil once the first complete list is in the cache and everybody was told of all of it.
 func (i *Informer[T]) Ready() error {
-	if !i.shared.HasSynced() {
+	behind := func(r cache.ResourceEventHandlerRegistration) bool { return !r.HasSynced() }
+	if !i.shared.HasSynced() || slices.ContainsFunc(i.told, behind) {
 		return errors.New("waiting for the list of " + i.what)
 	}
 	return nil

@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ovn-uplink/ovn-uplink/shared/api/core"
+	ovnk "github.com/ovn-uplink/ovn-uplink/shared/api/ovnk/v1"
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,7 +31,8 @@ type Object interface {
 	metav1.Object
 }
 
-// Resource is one cluster-scoped kind of object at the API server.
+// Resource is one kind of object at the API server. Objects of a namespaced kind can only be listed and watched,
+// over all namespaces.
 type Resource[T Object] struct {
 	client rest.Interface
 	plural string
@@ -48,12 +52,26 @@ func UplinkStates(config *rest.Config) (Resource[*v1alpha1.UplinkState], error) 
 		func() *v1alpha1.UplinkState { return &v1alpha1.UplinkState{} })
 }
 
+// ClusterUserDefinedNetworks gives access to the CUDNs of OVN-Kubernetes.
+func ClusterUserDefinedNetworks(config *rest.Config) (Resource[*ovnk.ClusterUserDefinedNetwork], error) {
+	return newResource(config, ovnk.SchemeGroupVersion, ovnk.AddToScheme, "clusteruserdefinednetworks",
+		func() *ovnk.ClusterUserDefinedNetwork { return &ovnk.ClusterUserDefinedNetwork{} })
+}
+
+// Pods gives access to the pods of all namespaces.
+func Pods(config *rest.Config) (Resource[*core.Pod], error) {
+	return newResource(config, core.SchemeGroupVersion, core.AddToScheme, "pods", func() *core.Pod { return &core.Pod{} })
+}
+
 func newResource[T Object](config *rest.Config, gv schema.GroupVersion, add func(*runtime.Scheme) error, plural string, empty func() T) (Resource[T], error) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(add(scheme))
 	config = rest.CopyConfig(config)
 	config.GroupVersion = &gv
 	config.APIPath = "/apis"
+	if gv.Group == "" {
+		config.APIPath = "/api"
+	}
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
@@ -72,14 +90,30 @@ func (r Resource[T]) Get(ctx context.Context, name string) (T, error) {
 // Apply sends a server-side apply, forced: a manager applies only fields that are its own, so that a conflict
 // means that somebody else wrote them.
 func (r Resource[T]) Apply(ctx context.Context, name, manager string, patch any) (T, error) {
+	force := true
+	return r.patch(ctx, types.ApplyPatchType, name, metav1.PatchOptions{FieldManager: manager, Force: &force}, patch)
+}
+
+// ApplyStatus is Apply to the status subresource.
+func (r Resource[T]) ApplyStatus(ctx context.Context, name, manager string, patch any) (T, error) {
+	force := true
+	return r.patch(ctx, types.ApplyPatchType, name, metav1.PatchOptions{FieldManager: manager, Force: &force}, patch, "status")
+}
+
+// Merge sends a JSON merge patch (RFC 7386). One that names a resourceVersion is refused as a conflict where the
+// object has another one.
+func (r Resource[T]) Merge(ctx context.Context, name, manager string, patch any) (T, error) {
+	return r.patch(ctx, types.MergePatchType, name, metav1.PatchOptions{FieldManager: manager}, patch)
+}
+
+func (r Resource[T]) patch(ctx context.Context, kind types.PatchType, name string, options metav1.PatchOptions, patch any, subresource ...string) (T, error) {
 	object := r.empty()
 	body, err := json.Marshal(patch)
 	if err != nil {
 		return object, fmt.Errorf("encode %s %s: %w", r.plural, name, err)
 	}
-	force := true
-	err = r.client.Patch(types.ApplyPatchType).Resource(r.plural).Name(name).
-		VersionedParams(&metav1.PatchOptions{FieldManager: manager, Force: &force}, r.codec).
+	err = r.client.Patch(kind).Resource(r.plural).Name(name).SubResource(subresource...).
+		VersionedParams(&options, r.codec).
 		Body(body).Timeout(requestTimeout).Do(ctx).Into(object)
 	return object, err
 }
@@ -89,6 +123,42 @@ func (r Resource[T]) Delete(ctx context.Context, name string, uid types.UID) err
 	return r.client.Delete().Resource(r.plural).Name(name).
 		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}).
 		Timeout(requestTimeout).Do(ctx).Error()
+}
+
+// DeleteAll removes every object that the selector lets through.
+func (r Resource[T]) DeleteAll(ctx context.Context, selector fields.Selector) error {
+	return r.client.Delete().Resource(r.plural).
+		VersionedParams(&metav1.ListOptions{FieldSelector: selector.String()}, r.codec).
+		Timeout(requestTimeout).Do(ctx).Error()
+}
+
+// List reads all objects from the API server, past every cache.
+func (r Resource[T]) List(ctx context.Context) ([]T, error) {
+	list, err := r.client.Get().Resource(r.plural).Timeout(requestTimeout).Do(ctx).Get()
+	if err != nil {
+		return nil, err
+	}
+	var objects []T
+	err = meta.EachListItem(list, func(item runtime.Object) error {
+		object, ok := item.(T)
+		if !ok {
+			return fmt.Errorf("unexpected %T in the list of %s", item, r.plural)
+		}
+		objects = append(objects, object)
+		return nil
+	})
+	return objects, err
+}
+
+// Any tells whether the API server has an object that the selector lets through, past every cache.
+func (r Resource[T]) Any(ctx context.Context, selector fields.Selector) (bool, error) {
+	list, err := r.client.Get().Resource(r.plural).
+		VersionedParams(&metav1.ListOptions{FieldSelector: selector.String(), Limit: 1}, r.codec).
+		Timeout(requestTimeout).Do(ctx).Get()
+	if err != nil {
+		return false, err
+	}
+	return meta.LenList(list) > 0, nil
 }
 
 // IsGone tells whether a write that was meant for one incarnation of an object came too late: the object is

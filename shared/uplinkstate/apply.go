@@ -44,7 +44,7 @@ func ApplyHost(owner *v1alpha1.Uplink, node string, half HostHalf, existing *v1a
 	}}
 	patch.Spec = &v1alpha1.UplinkStateSpec{UplinkName: owner.Name, NodeName: node}
 	patch.Status = hostStatus(half)
-	patch.Status.Conditions = conditions(HostDataReady, half.Ready, existing, now)
+	patch.Status.Conditions = conditions(HostDataReady, half.Ready, conditionsOf(existing), now)
 	return patch
 }
 
@@ -54,7 +54,7 @@ func ApplyLeaving(state *v1alpha1.UplinkState, half HostHalf, now time.Time) Pat
 	patch.Metadata.OwnerReferences = state.OwnerReferences
 	patch.Spec = state.Spec.DeepCopy()
 	patch.Status = hostStatus(half)
-	patch.Status.Conditions = conditions(HostDataReady, half.Ready, state, now)
+	patch.Status.Conditions = conditions(HostDataReady, half.Ready, state.Status.Conditions, now)
 	return patch
 }
 
@@ -64,7 +64,7 @@ func ApplyDPU(state *v1alpha1.UplinkState, half DPUHalf, now time.Time) Patch {
 	patch := newPatch(state.Name, state.UID)
 	patch.Status = &v1alpha1.UplinkStateStatus{
 		OVSBridge:  half.Bridge,
-		Conditions: conditions(Resolved, half.Resolved, state, now),
+		Conditions: conditions(Resolved, half.Resolved, state.Status.Conditions, now),
 	}
 	return patch
 }
@@ -101,13 +101,11 @@ func hostStatus(half HostHalf) *v1alpha1.UplinkStateStatus {
 }
 
 // conditions keeps the time of the last transition while the status stays what it is.
-func conditions(kind string, c Condition, existing *v1alpha1.UplinkState, now time.Time) []metav1.Condition {
+func conditions(kind string, c Condition, published []metav1.Condition, now time.Time) []metav1.Condition {
 	status := c.status()
 	since := metav1.NewTime(now)
-	if existing != nil {
-		if old := meta.FindStatusCondition(existing.Status.Conditions, kind); old != nil && old.Status == status {
-			since = old.LastTransitionTime
-		}
+	if old := meta.FindStatusCondition(published, kind); old != nil && old.Status == status {
+		since = old.LastTransitionTime
 	}
 	return []metav1.Condition{{
 		Type:               kind,
@@ -117,4 +115,11 @@ func conditions(kind string, c Condition, existing *v1alpha1.UplinkState, now ti
 		Reason:             c.Reason,
 		Message:            c.Message,
 	}}
+}
+
+func conditionsOf(state *v1alpha1.UplinkState) []metav1.Condition {
+	if state == nil {
+		return nil
+	}
+	return state.Status.Conditions
 }

@@ -197,7 +197,7 @@ func (c *cluster) published() types.UID {
 		ObjectMeta: metav1.ObjectMeta{Name: bareA}, Spec: v1alpha1.UplinkStateSpec{UplinkName: "bare", NodeName: "worker-a"},
 	}, metav1.CreateOptions{})
 	c.must(err)
-	c.must(c.Apply(c.t.Context(), network))
+	c.must(c.Apply(c.t.Context(), aNetwork))
 	client, err := c.Dynamic()
 	c.must(err)
 	_, err = client.Resource(schema.GroupVersionResource{Group: "k8s.ovn.org", Version: "v1", Resource: "clusteruserdefinednetworks"}).
@@ -206,8 +206,8 @@ func (c *cluster) published() types.UID {
 	return uplink.UID
 }
 
-// network is a CUDN, with as much of the CRD as is needed here.
-const network = `
+// aNetwork is a CUDN, with as much of the CRD as is needed here.
+const aNetwork = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: clusteruserdefinednetworks.k8s.ovn.org}
