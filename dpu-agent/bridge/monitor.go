@@ -30,9 +30,10 @@ type Monitor struct {
 	chassis   string
 	listeners []func()
 
-	mu    sync.Mutex
-	view  *View // the last known
-	known bool  // view is how it is now
+	mu      sync.Mutex
+	view    *View     // the last known
+	known   bool      // view is how it is now
+	doubted time.Time // since when the database has had no bridge where it had some; zero while it has
 }
 
 // NewMonitor makes a Monitor; an error is a mistake in the Config.
@@ -83,12 +84,15 @@ func (m *Monitor) Transact(ctx context.Context, operations ...ovsdb.Operation) (
 }
 
 func (m *Monitor) refresh() {
-	content, err := m.db.Content()
-	known := err == nil
 	m.mu.Lock()
+	content, err := m.db.Content() // under the lock, so that what is newer stays
+	known := err == nil
 	view := m.view
 	if known {
-		view = newView(content, m.chassis)
+		next := newView(content, m.chassis)
+		if known = !m.doubt(next, time.Now()); known {
+			view = next
+		}
 	}
 	same := known == m.known && reflect.DeepEqual(view, m.view)
 	m.view, m.known = view, known
@@ -99,4 +103,21 @@ func (m *Monitor) refresh() {
 	for _, f := range m.listeners {
 		f()
 	}
+}
+
+// emptyGrace is how long a database without bridges is not believed where it had some. One that was made anew, or
+// is filled again, looks like this for a moment, and nobody takes down all bridges to change an uplink.
+const emptyGrace = 30 * time.Second
+
+// doubt tells whether a view is not to be believed yet, and has it looked at again when it is.
+func (m *Monitor) doubt(next *View, now time.Time) bool {
+	if len(next.Bridges) > 0 || m.view == nil || len(m.view.Bridges) == 0 {
+		m.doubted = time.Time{}
+		return false
+	}
+	if m.doubted.IsZero() {
+		m.doubted = now
+		time.AfterFunc(emptyGrace, m.refresh)
+	}
+	return now.Sub(m.doubted) < emptyGrace
 }

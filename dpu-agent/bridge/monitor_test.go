@@ -215,3 +215,22 @@ func TestB10DanglingRows(t *testing.T) {
 		t.Errorf("dangling %q", j.dangling)
 	}
 }
+
+// A database that has lost all its bridges at once was made anew, more likely than not: it is believed after a while
+// only (E2).
+func TestNoBridgesAreDoubted(t *testing.T) {
+	m := &Monitor{view: &View{Bridges: []Bridge{{Name: "br-ext"}}}}
+	start := time.Now()
+	for after, want := range map[time.Duration]bool{0: true, emptyGrace - time.Second: true, emptyGrace: false} {
+		m.doubted = start
+		if got := m.doubt(&View{}, start.Add(after)); got != want {
+			t.Errorf("after %s doubted: %v", after, got)
+		}
+	}
+	if m.doubt(&View{Bridges: []Bridge{{Name: "br-x"}}}, start) || !m.doubted.IsZero() {
+		t.Error("a database with bridges is doubted")
+	}
+	if fresh := (&Monitor{}); fresh.doubt(&View{}, start) {
+		t.Error("a machine that never had a bridge is doubted")
+	}
+}

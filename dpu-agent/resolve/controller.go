@@ -14,6 +14,7 @@ import (
 	"github.com/ovn-uplink/ovn-uplink/shared/kube"
 	"github.com/ovn-uplink/ovn-uplink/shared/reconcile"
 	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // reconcile makes the dpu half of one state what it should be.
@@ -21,6 +22,11 @@ func (r *Role) reconcile(ctx context.Context, name string) (reconcile.Result, er
 	state, ok := r.states.Get(name)
 	if !ok {
 		r.forget(name)
+		return reconcile.Result{}, nil
+	}
+	if want := uplinkstate.Name(state.Spec.UplinkName, state.Spec.NodeName); name != want {
+		// Not made by a host agent. It would be resolved beside the real one.
+		slog.Debug("ignoring a state whose name does not fit its spec", "state", name, "want", want)
 		return reconcile.Result{}, nil
 	}
 	if uplinkstate.Leaving(state) {
@@ -55,6 +61,12 @@ func (r *Role) publish(ctx context.Context, state *v1alpha1.UplinkState, host up
 		return reconcile.Result{After: wait}, nil
 	}
 	written, err := r.client.Apply(ctx, state.Name, uplinkstate.ManagerDPU, uplinkstate.ApplyDPU(state, wish, time.Now()))
+	if err == nil {
+		if published, _ := uplinkstate.DPUHalfOf(written); !published.Equal(wish) {
+			slog.Warn("another manager owns fields of the dpu half; correcting them", "state", state.Name)
+			written, err = r.client.Merge(ctx, state.Name, uplinkstate.ManagerDPU, uplinkstate.CorrectDPU(written, wish, time.Now()))
+		}
+	}
 	if kube.IsGone(err) {
 		return reconcile.Result{}, nil // the watch brings the news
 	}
@@ -71,10 +83,17 @@ func (r *Role) publish(ctx context.Context, state *v1alpha1.UplinkState, host up
 // release answers a state that is leaving: it takes everything of the dpu's out of it.
 func (r *Role) release(ctx context.Context, state *v1alpha1.UplinkState) (reconcile.Result, error) {
 	r.forget(state.Name)
-	if _, ok := uplinkstate.DPUHalfOf(state); !ok && state.Status.OVSBridge == nil {
+	if !holds(state) {
 		return reconcile.Result{}, nil
 	}
 	written, err := r.client.Apply(ctx, state.Name, uplinkstate.ManagerDPU, uplinkstate.ApplyNothing(state))
+	switch {
+	case err == nil && holds(written):
+		written, err = r.client.Merge(ctx, state.Name, uplinkstate.ManagerDPU, uplinkstate.CorrectNothing(written))
+	case apierrors.IsInvalid(err) && !kube.IsGone(err):
+		// Another manager owns a part of the condition, and one that is cut in half is refused.
+		written, err = r.client.Merge(ctx, state.Name, uplinkstate.ManagerDPU, uplinkstate.CorrectNothing(state))
+	}
 	if kube.IsGone(err) {
 		return reconcile.Result{}, nil // the watch brings the news
 	}
@@ -84,6 +103,12 @@ func (r *Role) release(ctx context.Context, state *v1alpha1.UplinkState) (reconc
 	r.states.Wrote(written)
 	slog.Info("released", "uplink", state.Spec.UplinkName)
 	return reconcile.Result{After: kube.CatchUp}, nil
+}
+
+// holds tells whether anything of the dpu half is in a state.
+func holds(state *v1alpha1.UplinkState) bool {
+	_, ok := uplinkstate.DPUHalfOf(state)
+	return ok || state.Status.OVSBridge != nil
 }
 
 func (r *Role) announce(state *v1alpha1.UplinkState, before, now uplinkstate.DPUHalf, published bool) {

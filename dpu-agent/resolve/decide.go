@@ -20,6 +20,10 @@ func decide(host uplinkstate.HostHalf, published bool, find func(uplinkstate.Hos
 			"the host has published nothing yet; is the host-agent of this node running?"), 0), Finding{}, nil
 	}
 	generation := host.Ready.Generation
+	if !host.Ready.Status && !uplinkstate.IsHostReason(host.Ready.Reason) {
+		return failed(uplinkstate.Problemf(uplinkstate.ReasonWaitingForDPUHost,
+			"the host's data is not ready, for a reason that is not known here: %s: %s", host.Ready.Reason, host.Ready.Message), generation), Finding{}, nil
+	}
 	if !host.Ready.Status {
 		// The host's own reason, so that whoever looks at Resolved sees the cause and not that one waits for it.
 		return failed(&uplinkstate.Problem{Reason: host.Ready.Reason, Message: host.Ready.Message}, generation), Finding{}, nil

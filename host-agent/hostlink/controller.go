@@ -44,12 +44,25 @@ func (r *Role) reconcile(ctx context.Context, name string) (reconcile.Result, er
 		return r.leave(ctx, uplink, state, d)
 	case keep:
 	}
-	slog.Debug("nothing to publish", "uplink", name, "why", d.why)
+	r.say(ctx, name, d)
 	r.settle.Done(name)
 	if state == nil {
 		uplinkstate.Retract(uplinkstate.Name(name, r.config.Node), uplinkstate.HostDataReady)
 	}
 	return reconcile.Result{}, nil
+}
+
+// say logs why nothing is published, each cause once.
+func (r *Role) say(ctx context.Context, uplink string, d decision) {
+	if r.said[uplink] == d.why {
+		return
+	}
+	r.said[uplink] = d.why
+	level := slog.LevelDebug
+	if d.wrong {
+		level = slog.LevelWarn
+	}
+	slog.Log(ctx, level, "nothing to publish", "uplink", uplink, "why", d.why)
 }
 
 // measure reads an interface. state is what is published, nil for nothing.
@@ -97,7 +110,11 @@ func (r *Role) publish(ctx context.Context, uplink *v1alpha1.Uplink, state *v1al
 			return reconcile.Result{After: wait}, nil
 		}
 	}
-	if err := r.apply(ctx, uplinkstate.ApplyHost(uplink, r.config.Node, d.half, state, time.Now())); err != nil {
+	written, err := r.apply(ctx, uplinkstate.ApplyHost(uplink, r.config.Node, d.half, state, time.Now()))
+	if err == nil {
+		err = r.correct(ctx, written, d.half)
+	}
+	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("publish host data of Uplink %s: %w", uplink.Name, err)
 	}
 	slog.Info("published host data", "uplink", uplink.Name, "interface", d.half.Data.Interface,
@@ -113,10 +130,10 @@ func (r *Role) leave(ctx context.Context, uplink *v1alpha1.Uplink, state *v1alph
 	if !uplinkstate.Leaving(state) {
 		delete(r.leaving, uid)
 		// A label that comes back within the settle time is no wish to leave. A deleted Uplink is.
-		if wait := r.settle.Wait(name, d, time.Now()); uplink != nil && wait > 0 {
+		if wait := r.settle.WaitRest(name, d, time.Now()); uplink != nil && wait > 0 {
 			return reconcile.Result{After: wait}, nil
 		}
-		err := r.apply(ctx, uplinkstate.ApplyLeaving(state, d.half, time.Now()))
+		_, err := r.apply(ctx, uplinkstate.ApplyLeaving(state, d.half, time.Now()))
 		if kube.IsGone(err) {
 			return reconcile.Result{}, nil // the watch brings the news
 		}
@@ -144,8 +161,21 @@ func (r *Role) leave(ctx context.Context, uplink *v1alpha1.Uplink, state *v1alph
 	return reconcile.Result{}, nil
 }
 
-func (r *Role) apply(ctx context.Context, patch uplinkstate.Patch) error {
+func (r *Role) apply(ctx context.Context, patch uplinkstate.Patch) (*v1alpha1.UplinkState, error) {
 	written, err := r.client.Apply(ctx, patch.Metadata.Name, uplinkstate.ManagerHost, patch)
+	if err == nil {
+		r.states.Wrote(written)
+	}
+	return written, err
+}
+
+// correct takes out of a state what an apply could not, because another manager owns it too.
+func (r *Role) correct(ctx context.Context, state *v1alpha1.UplinkState, half uplinkstate.HostHalf) error {
+	if published, ok := uplinkstate.HostHalfOf(state); ok && published.Equal(half) {
+		return nil
+	}
+	slog.Warn("another manager owns fields of the host half; correcting them", "state", state.Name)
+	written, err := r.client.Merge(ctx, state.Name, uplinkstate.ManagerHost, uplinkstate.CorrectHost(state, half, time.Now()))
 	if err == nil {
 		r.states.Wrote(written)
 	}

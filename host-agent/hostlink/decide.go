@@ -28,8 +28,9 @@ const (
 type decision struct {
 	verb verb
 	half uplinkstate.HostHalf
-	// why explains keep, for the log.
-	why string
+	// why explains keep, for the log; wrong says that somebody has to do something about it.
+	why   string
+	wrong bool
 }
 
 // measurer finds out what there is to publish of one interface.
@@ -42,7 +43,7 @@ func decide(uplink *v1alpha1.Uplink, labels map[string]string, nodeKnown bool, s
 		return leaveIf(state)
 	}
 	if !nodeKnown {
-		return decision{why: "this node's Node object is not there"}
+		return decision{why: "the cluster has no Node of this node's name", wrong: true}
 	}
 	if uplink.DeletionTimestamp != nil && state == nil {
 		return decision{why: "the Uplink is terminating"}
@@ -50,7 +51,7 @@ func decide(uplink *v1alpha1.Uplink, labels map[string]string, nodeKnown bool, s
 	matcher, err := selection.Compile(uplink)
 	if err != nil {
 		// Nobody can say which nodes are meant; what works goes on working, the cluster role reports it.
-		return decision{why: err.Error()}
+		return decision{why: err.Error(), wrong: true}
 	}
 	selected := matcher.Select(labels)
 	if !selected.Selected() {

@@ -44,6 +44,7 @@ type Role struct {
 	functions FunctionReader
 	loop      *reconcile.Loop
 	settle    *reconcile.Settle[decision]
+	said      map[string]string    // why nothing is published, by Uplink; touched by the loop alone
 	leaving   map[string]time.Time // since when a state, by UID, is seen marked; touched by the loop alone
 }
 
@@ -71,6 +72,7 @@ func New(rc *rest.Config, config Config) (*Role, error) {
 		kernel:    kernel.NewMonitor(kernel.Options{Metrics: kernel.Prometheus(), Resync: config.Resync}),
 		functions: NewFunctionReader(config.SysfsRoot),
 		settle:    reconcile.NewSettle(config.Settle, sameDecision),
+		said:      map[string]string{},
 		leaving:   map[string]time.Time{},
 	}
 	r.loop = reconcile.New("host", config.Resync, r.keys, r.reconcile)
@@ -103,6 +105,11 @@ func (r *Role) Run(ctx context.Context) error {
 
 // Ready implements agent.Role.
 func (r *Role) Ready() error {
+	if r.nodes.Ready() == nil {
+		if _, ok := r.nodes.Get(r.config.Node); !ok {
+			return fmt.Errorf("waiting for Node %s, which the cluster does not have; is --node-name right?", r.config.Node)
+		}
+	}
 	return kube.AllReady(r.uplinks, r.states, r.nodes, r.intruders, links{r.kernel})
 }
 

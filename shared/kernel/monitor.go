@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -59,8 +60,14 @@ type Monitor struct {
 	read      func(context.Context) (*Snapshot, error)
 
 	latest atomic.Pointer[Snapshot]
-	// turned and readAt are the times, in Unix nanoseconds, of the loop's last turn and last good read.
-	turned, readAt atomic.Int64
+
+	mu sync.Mutex
+	// turned and readAt are the times of the loop's last turn and last good read, with their monotonic clock
+	// reading: the wall clock may be set at any time.
+	turned, readAt time.Time
+	// lost is why latest may be old, since lostAt; nil while there was no loss, or a good read after it.
+	lost   error
+	lostAt time.Time
 }
 
 // NewMonitor makes a monitor; Run starts it.
@@ -97,17 +104,32 @@ func (m *Monitor) Latest() (s *Snapshot, ok bool) {
 	return s, s != nil
 }
 
+// Ready is nil while the latest snapshot is believed current. It is an error, with the cause, before the first
+// read and from a lost subscription or failed read until the next good read.
+func (m *Monitor) Ready() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lost != nil {
+		return fmt.Errorf("no sight of links, addresses and routes since %s: %w", m.lostAt.UTC().Format(time.RFC3339), m.lost)
+	}
+	if m.latest.Load() == nil {
+		return errors.New("waiting for the first complete read of links, addresses and routes")
+	}
+	return nil
+}
+
 // Healthy is for a liveness probe: an error means that the loop stands still, or has read nothing for so long
 // that it missed several resyncs.
 func (m *Monitor) Healthy(now time.Time) error {
-	turned, readAt := m.turned.Load(), m.readAt.Load()
-	if turned == 0 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.turned.IsZero() {
 		return errors.New("netlink monitor: not started")
 	}
-	if idle := now.Sub(time.Unix(0, turned)); idle > stalled {
+	if idle := now.Sub(m.turned); idle > stalled {
 		return fmt.Errorf("netlink monitor: the loop has not turned for %s", idle.Round(time.Second))
 	}
-	if age := now.Sub(time.Unix(0, readAt)); age > 3*m.options.Resync {
+	if age := now.Sub(m.readAt); age > 3*m.options.Resync {
 		return fmt.Errorf("netlink monitor: nothing was read for %s", age.Round(time.Second))
 	}
 	return nil

@@ -5,6 +5,7 @@ package kernel
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 )
@@ -22,7 +23,7 @@ const (
 // answer: subscribe to everything again and read everything again. It returns nil; call it once.
 func (m *Monitor) Run(ctx context.Context) error {
 	// What is measured from here is how long there has been no good read.
-	m.readAt.Store(time.Now().UnixNano())
+	m.set(func() { m.readAt = time.Now() })
 	wait := minBackoff
 	for {
 		m.turn()
@@ -34,7 +35,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 		if time.Since(started) > maxBackoff {
 			wait = minBackoff
 		}
-		m.options.Logger.Warn("Lost sight of the kernel's links, addresses and routes, subscribing again", "error", err, "wait", wait)
+		m.loseSight(ctx, err)
 		m.options.Metrics.Resubscribed(err)
 		if sleep(ctx, wait) != nil {
 			return nil
@@ -92,18 +93,50 @@ func (m *Monitor) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.readAt.Store(time.Now().UnixNano())
-	if old := m.latest.Load(); old != nil && old.Equal(s) {
+	old := m.latest.Load()
+	same := old != nil && old.Equal(s)
+	if !same {
+		m.latest.Store(s)
+	}
+	m.regainSight()
+	if same {
 		return nil
 	}
-	m.latest.Store(s)
 	for _, f := range m.onChange {
 		f()
 	}
 	return nil
 }
 
-func (m *Monitor) turn() { m.turned.Store(time.Now().UnixNano()) }
+// loseSight notes that the latest snapshot may be old from now on. Further failures until the next good read are
+// the same loss.
+func (m *Monitor) loseSight(ctx context.Context, cause error) {
+	level := slog.LevelDebug
+	m.set(func() {
+		if m.lost == nil {
+			level, m.lostAt = slog.LevelWarn, time.Now()
+		}
+		m.lost = cause
+	})
+	m.options.Logger.Log(ctx, level, "Lost sight of the kernel's links, addresses and routes, subscribing again", "error", cause)
+}
+
+// regainSight notes a good read.
+func (m *Monitor) regainSight() {
+	var lost error
+	m.set(func() { lost, m.lost, m.readAt = m.lost, nil, time.Now() })
+	if lost != nil {
+		m.options.Logger.Info("The kernel's links, addresses and routes are in sight again")
+	}
+}
+
+func (m *Monitor) turn() { m.set(func() { m.turned = time.Now() }) }
+
+func (m *Monitor) set(change func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change()
+}
 
 // jitter spreads a period by a tenth to either side, so that the agents of a cluster do not act in step.
 func jitter(d time.Duration) time.Duration {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// subscription tells that links, addresses or default routes changed. It does not say what: whoever gets a
+// subscription tells that links, addresses, next-hop objects or default routes changed. It does not say what: whoever gets a
 // signal reads everything again, so that no signal can be lost that matters.
 type subscription struct {
 	// events holds one signal for any number of changes since it was last read.
@@ -26,7 +26,9 @@ type subscription struct {
 // the size of its receive buffer in bytes.
 func subscribe(ns *netns.NsHandle, buffer int) (*subscription, error) {
 	socket, err := nl.SubscribeAt(namespace(ns), netns.None(), unix.NETLINK_ROUTE, unix.RTNLGRP_LINK,
-		unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE)
+		unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE,
+		// Routes go with their next-hop object, of which alone the kernel tells. Kernels before 5.3 have none.
+		unix.RTNLGRP_NEXTHOP)
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to rtnetlink: %w", err)
 	}

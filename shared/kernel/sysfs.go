@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +19,8 @@ import (
 const (
 	// defaultSysfs is where sysfs is mounted.
 	defaultSysfs = "/sys"
+	// netDevices is a directory that every sysfs has.
+	netDevices = "class/net"
 	// sysfsTimeout is how long one access may take.
 	sysfsTimeout = 2 * time.Second
 	// maxAccesses is how many accesses may be under way. So many at once are not work but reads that hang.
@@ -33,15 +35,25 @@ var ErrAbsent = errors.New("no such attribute")
 var ErrTimeout = errors.New("no answer from the driver in time")
 
 // Sysfs reads device attributes below a root. A driver in a bad state can make a read hang for ever, which
-// nothing can interrupt, so each is done aside and given up after a while. The zero value reads /sys. Do not
-// copy one after use.
+// nothing can interrupt, so each is done aside and given up after a while; what hangs is not begun again before it
+// returned. The zero value reads /sys. Do not copy one after use.
 type Sysfs struct {
 	// Root is where sysfs is, or a copy of it for tests and simulated cards. Default "/sys".
 	Root string
 	// Timeout is for one access. Default 2 s.
 	Timeout time.Duration
 
-	accesses atomic.Int32
+	mu sync.Mutex
+	// accesses are under way, by what they access.
+	accesses map[string]accesses
+	// total is how many these are.
+	total int
+}
+
+// accesses are a number of accesses under way, and when the first of them began.
+type accesses struct {
+	number int
+	since  time.Time
 }
 
 // IsReal tells whether the root is the machine's own sysfs.
@@ -104,37 +116,33 @@ func (s *Sysfs) List(ctx context.Context, elements ...string) ([]string, error) 
 }
 
 // Access runs one access to s and returns what it returns, or ErrTimeout, or the error of ctx. One that hangs
-// is left behind, hanging; when too many do, further ones fail at once with ErrTimeout. Errors that mean "this
-// device has none" become ErrAbsent; what names the access in errors.
+// is left behind, hanging; while it does, or when too many do, further ones fail at once with ErrTimeout. Errors
+// that mean "this device has none" become ErrAbsent, if there is a sysfs at all; what names the access, in errors
+// and to tell it from others.
 func Access[T any](ctx context.Context, s *Sysfs, what string, access func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
 	}
 	var none T
-	if s.accesses.Add(1) > maxAccesses {
-		s.accesses.Add(-1)
-		return none, fmt.Errorf("read %s: too many earlier reads hang: %w", what, ErrTimeout)
+	if err := s.begin(what); err != nil {
+		return none, fmt.Errorf("read %s: %w", what, err)
 	}
 	done := make(chan result, 1)
 	go func() {
-		defer s.accesses.Add(-1)
+		defer s.end(what)
 		value, err := access()
+		if absent(err) {
+			err = s.absence()
+		}
 		done <- result{value, err}
 	}()
-	timeout := s.Timeout
-	if timeout <= 0 {
-		timeout = sysfsTimeout
-	}
-	timer := time.NewTimer(timeout)
+	timer := time.NewTimer(s.timeout())
 	defer timer.Stop()
 	select {
 	case r := <-done:
 		if r.err == nil {
 			return r.value, nil
-		}
-		if absent(r.err) {
-			r.err = ErrAbsent
 		}
 		return none, fmt.Errorf("read %s: %w", what, r.err)
 	case <-timer.C:
@@ -142,6 +150,57 @@ func Access[T any](ctx context.Context, s *Sysfs, what string, access func() (T,
 	case <-ctx.Done():
 		return none, fmt.Errorf("read %s: %w", what, ctx.Err())
 	}
+}
+
+func (s *Sysfs) timeout() time.Duration {
+	if s.Timeout > 0 {
+		return s.Timeout
+	}
+	return sysfsTimeout
+}
+
+// begin notes an access, unless an earlier one of the same hangs, or too many others do.
+func (s *Sysfs) begin(what string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	a, ok := s.accesses[what]
+	switch {
+	case !ok:
+		a.since = now
+	case now.Sub(a.since) >= s.timeout():
+		return fmt.Errorf("an earlier read still hangs: %w", ErrTimeout)
+	}
+	if s.total >= maxAccesses {
+		return fmt.Errorf("too many earlier reads hang: %w", ErrTimeout)
+	}
+	if s.accesses == nil {
+		s.accesses = map[string]accesses{}
+	}
+	a.number++
+	s.accesses[what] = a
+	s.total++
+	return nil
+}
+
+func (s *Sysfs) end(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total--
+	a := s.accesses[what]
+	if a.number--; a.number == 0 {
+		delete(s.accesses, what)
+		return
+	}
+	s.accesses[what] = a
+}
+
+// absence is ErrAbsent, if what is not there is missing from a sysfs. Where none is mounted, nothing is known.
+func (s *Sysfs) absence() error {
+	if _, err := os.Stat(s.Path(netDevices)); err != nil {
+		return fmt.Errorf("there is no sysfs at %s: %w", s.Path(), err)
+	}
+	return ErrAbsent
 }
 
 // absent tells whether a read failed because there is nothing to read. Drivers without switchdev answer

@@ -33,6 +33,7 @@ type Feed[T Object] struct {
 	probe     func(context.Context) error
 	what      string
 	synced    *atomic.Bool
+	contact   *contact
 }
 
 // NewFeed feeds the objects that the field selector lets through; nil selects all.
@@ -52,8 +53,10 @@ func NewMetadataFeed(m Metadata, sink Sink[*metav1.PartialObjectMetadata]) *Feed
 
 func feed[T Object](lw cache.ListerWatcher, example T, probe func(context.Context) error, what string, sink Sink[T]) *Feed[T] {
 	synced := &atomic.Bool{}
+	contact := &contact{what: what}
 	return &Feed[T]{
-		reflector: cache.NewNamedReflector(what, lw, example, &store[T]{sink, synced}, 0),
+		contact:   contact,
+		reflector: cache.NewNamedReflector(what, contact.through(lw), example, &store[T]{sink, synced}, 0),
 		probe:     probe,
 		what:      what,
 		synced:    synced,
@@ -68,12 +71,12 @@ func (f *Feed[T]) Run(ctx context.Context) {
 	f.reflector.RunWithContext(klog.NewContext(ctx, logr.FromSlogHandler(slog.Default().Handler())))
 }
 
-// Ready is nil once the Sink was told the first complete list.
+// Ready is nil once the Sink was told the first complete list, while the API server is in sight.
 func (f *Feed[T]) Ready() error {
 	if !f.synced.Load() {
 		return errors.New("waiting for the list of " + f.what)
 	}
-	return nil
+	return f.contact.ready()
 }
 
 // store is what a reflector writes into; it passes everything on.

@@ -16,11 +16,12 @@ import (
 
 // Informer keeps the objects of one kind, less what no reader uses, and tells when one changes.
 type Informer[T Object] struct {
-	shared cache.SharedIndexInformer
-	probe  func(context.Context) error
-	what   string
-	guard  Guard[T]
-	told   []cache.ResourceEventHandlerRegistration // what OnChange registered
+	shared  cache.SharedIndexInformer
+	probe   func(context.Context) error
+	what    string
+	contact *contact
+	guard   Guard[T]
+	told    []cache.ResourceEventHandlerRegistration // what OnChange registered
 
 	written written[T]
 }
@@ -53,7 +54,13 @@ func NewNodeInformer(config *rest.Config, node string) (*Informer[*metav1.Partia
 }
 
 func informer[T Object](lw cache.ListerWatcher, example T, probe func(context.Context) error, what string) *Informer[T] {
-	i := &Informer[T]{shared: cache.NewSharedIndexInformer(lw, example, 0, cache.Indexers{}), probe: probe, what: what}
+	contact := &contact{what: what}
+	i := &Informer[T]{
+		shared:  cache.NewSharedIndexInformer(contact.through(lw), example, 0, cache.Indexers{}),
+		probe:   probe,
+		what:    what,
+		contact: contact,
+	}
 	// Both can only fail on an informer that was started.
 	_ = i.shared.SetTransform(i.slim)
 	_ = i.shared.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
@@ -114,13 +121,14 @@ func (i *Informer[T]) Run(ctx context.Context) {
 	i.shared.RunWithContext(ctx)
 }
 
-// Ready is nil once the first complete list is in the cache and everybody was told of all of it.
+// Ready is nil once the first complete list is in the cache and everybody was told of all of it, while the API
+// server is in sight.
 func (i *Informer[T]) Ready() error {
 	behind := func(r cache.ResourceEventHandlerRegistration) bool { return !r.HasSynced() }
 	if !i.shared.HasSynced() || slices.ContainsFunc(i.told, behind) {
 		return errors.New("waiting for the list of " + i.what)
 	}
-	return nil
+	return i.contact.ready()
 }
 
 // Get returns the newest of what the watch brought and what Wrote was told; the caller must not change it.

@@ -52,6 +52,20 @@ func TestSettleIsBounded(t *testing.T) {
 	t.Error("never believed")
 }
 
+// What takes something away has to rest, however long that takes.
+func TestSettleWaitRest(t *testing.T) {
+	start := time.Unix(1000, 0)
+	s := NewSettle(time.Second, func(a, b int) bool { return a == b })
+	for i := range 1000 {
+		if s.WaitRest("k", i, start.Add(time.Duration(i)*500*time.Millisecond)) <= 0 {
+			t.Fatalf("due after %d changes", i)
+		}
+	}
+	if s.WaitRest("k", 999, start.Add(501*time.Second)) > 0 {
+		t.Error("not due although it rests")
+	}
+}
+
 func TestLoopRetriesFailuresAndPanics(t *testing.T) {
 	var calls atomic.Int32
 	done := make(chan struct{})

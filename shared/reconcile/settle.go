@@ -32,8 +32,19 @@ func NewSettle[T any](settle time.Duration, equal func(a, b T) bool) *Settle[T] 
 	return &Settle[T]{time: settle, equal: equal, pending: map[string]pending[T]{}}
 }
 
-// Wait tells how long the wish for a key has still to stay as it is; zero or less means that it is due.
+// Wait tells how long the wish for a key has still to stay as it is; zero or less means that it is due. What never
+// rests is due in the end.
 func (s *Settle[T]) Wait(key string, wish T, now time.Time) time.Duration {
+	p := s.note(key, wish, now)
+	return min(p.since.Add(s.time).Sub(now), p.first.Add(maxSettle*s.time).Sub(now))
+}
+
+// WaitRest is Wait for a wish that must rest, however long that takes: one that takes something away.
+func (s *Settle[T]) WaitRest(key string, wish T, now time.Time) time.Duration {
+	return s.note(key, wish, now).since.Add(s.time).Sub(now)
+}
+
+func (s *Settle[T]) note(key string, wish T, now time.Time) pending[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, known := s.pending[key]
@@ -43,7 +54,7 @@ func (s *Settle[T]) Wait(key string, wish T, now time.Time) time.Duration {
 		p.wish, p.since = wish, now
 	}
 	s.pending[key] = p
-	return min(p.since.Add(s.time).Sub(now), p.first.Add(maxSettle*s.time).Sub(now))
+	return p
 }
 
 // Done forgets a key: what is published is what is wished.

@@ -47,6 +47,15 @@ const (
 	ReasonNodeNotSelected = "NodeNotSelected"
 )
 
+// IsHostReason tells whether a reason is one of HostDataReady=False, which passes through to Resolved.
+func IsHostReason(reason string) bool {
+	switch reason {
+	case ReasonHostInterfaceNotFound, ReasonInvalidHostInterface, ReasonGatewayInfoUnavailable, ReasonNodeSelectorOverlap, ReasonNodeNotSelected:
+		return true
+	}
+	return false
+}
+
 // Reasons of Resolved, besides the False reasons of HostDataReady, which pass through.
 const (
 	// ReasonResolved is Resolved=True.

@@ -86,10 +86,13 @@ func TestBootWithoutAnything(t *testing.T) {
 	c.healthy(p.Host, hostHealth)
 	c.healthy(p.Card, dpuHealth)
 	c.installCRDs()
-	c.ready(p.Host, hostHealth)
 	c.ready(p.Card, dpuHealth)
-
+	if why := c.unready(p.Host, hostHealth); !strings.Contains(why, "waiting for Node worker-b") {
+		t.Errorf("not ready because of %q", why)
+	}
 	c.node("worker-b", nil)
+	c.ready(p.Host, hostHealth)
+
 	c.uplink("blue", nodeConfig("ens1f0", nil))
 	c.within(settled, "blue", "worker-b", resolved)
 	for _, agent := range []*lab.Process{host, card} {
@@ -108,10 +111,15 @@ func TestAPIServerRestart(t *testing.T) {
 	agent := c.hostAgent(n)
 	c.within(settled, "blue", n.Name, hostReady)
 	c.must(c.StopAPIServer(t.Context()))
+	if why := c.unready(n, hostHealth); !strings.Contains(why, "the API server cannot be reached") {
+		t.Errorf("not ready because of %q", why)
+	}
+	c.healthy(n, hostHealth)
 	c.ip(n, "addr", "add", "2001:db8::5/64", "dev", "e0", "nodad")
 	pause(t, 3*time.Second)
 	c.must(c.StartAPIServer(t.Context()))
 	c.within(40*time.Second, "blue", n.Name, addresses("192.0.2.5/24", "2001:db8::5/64"))
+	c.ready(n, hostHealth)
 	c.must(agent.Stop(t.Context())) // orderly, on SIGTERM
 }
 

@@ -41,13 +41,15 @@ type UplinkStateSpec struct {
 	// uplinkName is the name of the Uplink.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="uplinkName is immutable"
 	UplinkName string `json:"uplinkName"`
 	// nodeName is the name of the Node, on a DPU the name of the host's Node.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="nodeName is immutable"
 	NodeName string `json:"nodeName"`
 }
@@ -107,7 +109,7 @@ type OVSBridgeStatus struct {
 	// uplinkPort is the name of the OVS port that leads to the wire, a bond's name when it is an OVS bond.
 	// It is the port of the bridge at the end of the chain when the path goes through patch ports.
 	// +optional
-	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:MaxLength=253
 	UplinkPort string `json:"uplinkPort,omitempty"`
 	// vlan is the 802.1Q tag of the host-facing port, read from OVS, never set there.
 	// +optional
