@@ -197,7 +197,8 @@ func (c *cluster) published() types.UID {
 		ObjectMeta: metav1.ObjectMeta{Name: bareA}, Spec: v1alpha1.UplinkStateSpec{UplinkName: "bare", NodeName: "worker-a"},
 	}, metav1.CreateOptions{})
 	c.must(err)
-	c.must(c.Apply(c.t.Context(), aNetwork))
+	c.must(c.ApplyFile(c.t.Context(), ovnKubernetesCRDs))
+	c.network("net", "blue")
 	client, err := c.Dynamic()
 	c.must(err)
 	_, err = client.Resource(schema.GroupVersionResource{Group: "k8s.ovn.org", Version: "v1", Resource: "clusteruserdefinednetworks"}).
@@ -205,28 +206,6 @@ func (c *cluster) published() types.UID {
 	c.must(err)
 	return uplink.UID
 }
-
-// aNetwork is a CUDN, with as much of the CRD as is needed here.
-const aNetwork = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: clusteruserdefinednetworks.k8s.ovn.org}
-spec:
-  group: k8s.ovn.org
-  names: {kind: ClusterUserDefinedNetwork, listKind: ClusterUserDefinedNetworkList, plural: clusteruserdefinednetworks, singular: clusteruserdefinednetwork}
-  scope: Cluster
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
----
-apiVersion: k8s.ovn.org/v1
-kind: ClusterUserDefinedNetwork
-metadata: {name: net}
-spec: {uplinks: [blue]}
-`
 
 // judge lets somebody try something. Roles may be known to the API server a moment later than policies.
 func judge(t *testing.T, who caller, what string, do attempt, denied string) {
