@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,41 @@ func TestLeaderHandOver(t *testing.T) {
 	}
 	for _, p := range []*lab.Process{p1, p2} {
 		c.must(p.Stop(t.Context()))
+	}
+}
+
+// kill -9 and a new start, with many objects to read: no condition and no finalizer is touched.
+func TestClusterRoleRestartWritesNothing(t *testing.T) {
+	t.Parallel()
+	c := newClusterWithNetworks(t)
+	c.node("worker-a", nil)
+	var networks, uplinks []string
+	for i := range 30 {
+		networks, uplinks = append(networks, fmt.Sprintf("network-%d", i)), append(uplinks, fmt.Sprintf("uplink-%d", i))
+		c.uplink(uplinks[i], nodeConfig("e0", nil))
+		c.network(networks[i], uplinks[i])
+	}
+	n, p := c.clusterRole("control", alone)
+	for i := range uplinks {
+		c.protected(uplinks[i], true)
+		c.uplinkIs(uplinks[i], no("MissingUplinkState", "1 of 1 selected nodes are not ready: MissingUplinkState 1 (worker-a)"))
+		c.networkIs(networks[i], no("UplinkNotResolvedForNode", "1 of 1 active nodes are not ready: UplinkNotResolvedForNode 1 (worker-a)"))
+	}
+	all := func() (versions []string) {
+		for i := range uplinks {
+			versions = append(versions, c.versions(networks[i], uplinks[i]))
+		}
+		return versions
+	}
+	before := all()
+	for range 3 {
+		c.must(p.Kill(t.Context()))
+		p = c.startClusterRole(n, alone)
+		c.ready(n, clusterHealth)
+		pause(t, 2*time.Second)
+	}
+	if after := all(); !slices.Equal(after, before) {
+		t.Errorf("written at a restart:\n%v\n%v", before, after)
 	}
 }
 

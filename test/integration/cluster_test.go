@@ -19,6 +19,7 @@ import (
 	"github.com/ovn-uplink/ovn-uplink/test/lab"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 )
 
 const crds = "../../deploy/host/chart/crds"
@@ -112,18 +113,20 @@ func nodeConfig(iface string, labels map[string]string) v1alpha1.UplinkNodeConfi
 func (c *cluster) uplink(name string, configs ...v1alpha1.UplinkNodeConfig) {
 	c.t.Helper()
 	uplinks := c.client.K8sV1alpha1().Uplinks()
-	existing, err := uplinks.Get(c.t.Context(), name, metav1.GetOptions{})
-	if err == nil {
-		existing.Spec.NodeConfigs = configs
-		_, err = uplinks.Update(c.t.Context(), existing, metav1.UpdateOptions{})
-		c.must(err)
-		return
-	}
-	_, err = uplinks.Create(c.t.Context(), &v1alpha1.Uplink{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       v1alpha1.UplinkSpec{NodeConfigs: configs},
-	}, metav1.CreateOptions{})
-	c.must(err)
+	// The cluster role may write its part in between.
+	c.must(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		existing, err := uplinks.Get(c.t.Context(), name, metav1.GetOptions{})
+		if err == nil {
+			existing.Spec.NodeConfigs = configs
+			_, err = uplinks.Update(c.t.Context(), existing, metav1.UpdateOptions{})
+			return err
+		}
+		_, err = uplinks.Create(c.t.Context(), &v1alpha1.Uplink{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       v1alpha1.UplinkSpec{NodeConfigs: configs},
+		}, metav1.CreateOptions{})
+		return err
+	}))
 }
 
 // hostAgent starts a host-agent inside a node's namespace and waits until it is ready.
