@@ -14,8 +14,11 @@ import (
 	"github.com/ovn-uplink/ovn-uplink/test/lab"
 )
 
-// crds is installed on its own, as a person would.
-const crds = "deploy/host/chart/crds"
+// The CRDs are installed on their own, as a person would; those of OVN-Kubernetes because there is none here.
+const (
+	crds        = "deploy/host/chart/crds"
+	networkCRDs = "deploy/host/chart/ovn-kubernetes-crds"
+)
 
 // demo is the simulated cluster and what the steps need of it.
 type demo struct {
@@ -51,7 +54,7 @@ func (d *demo) build(ctx context.Context, dir string) (err error) {
 			return err
 		}
 	}
-	return d.run(ctx, "apply", "-f", crds)
+	return d.run(ctx, "apply", "-f", crds, "-f", networkCRDs)
 }
 
 func (d *demo) startAgents(ctx context.Context) error {
@@ -64,6 +67,7 @@ func (d *demo) startAgents(ctx context.Context) error {
 		argv []string
 	}{
 		{d.regular.Node, []string{"dpu-agent", "--role=all", "--node-name=worker-a"}},
+		{d.regular.Node, []string{"host-agent", "cluster", "--leader-elect=false"}},
 		{d.pair.Host, []string{"host-agent", "--node-name=worker-b", "--sysfs-root=" + d.pair.Host.SysfsRoot()}},
 		{d.pair.Card, []string{"dpu-agent", "--role=dpu", "--sysfs-root=" + d.pair.Card.SysfsRoot(), "--devlink-ports=" + d.pair.Card.DevlinkFile()}},
 	} {
@@ -102,17 +106,21 @@ func (d *demo) output(ctx context.Context, args ...string) (string, error) {
 
 // expect waits until the Resolved condition of a state says what it should.
 func (d *demo) expect(ctx context.Context, state, want string) error {
+	return d.expectCondition(ctx, "uplinkstate", state, "Resolved", want)
+}
+
+func (d *demo) expectCondition(ctx context.Context, kind, name, condition, want string) error {
 	start := time.Now()
+	path := fmt.Sprintf(`{.status.conditions[?(@.type==%q)]`, condition)
 	err := lab.Eventually(ctx, 30*time.Second, func(ctx context.Context) error {
-		got, err := d.output(ctx, "get", "uplinkstate", state, "-o",
-			`jsonpath={.status.conditions[?(@.type=="Resolved")].status}/{.status.conditions[?(@.type=="Resolved")].reason}`)
+		got, err := d.output(ctx, "get", kind, name, "-o", "jsonpath="+path+".status}/"+path+".reason}")
 		if err == nil && got != want {
-			err = fmt.Errorf("state %s has Resolved %q, want %q", state, got, want)
+			err = fmt.Errorf("%s %s has %s %q, want %q", kind, name, condition, got, want)
 		}
 		return err
 	})
 	if err == nil {
-		fmt.Printf("   %s says %s after %.1f s\n", state, want, time.Since(start).Seconds())
+		fmt.Printf("   %s: %s is %s after %.1f s\n", name, condition, want, time.Since(start).Seconds())
 	}
 	return err
 }

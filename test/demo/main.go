@@ -64,7 +64,7 @@ func show(ctx context.Context, dir, bin string) error {
 		do    func(context.Context) error
 	}{
 		{"A cluster: one regular node, one host with a DPU (some seconds)", func(ctx context.Context) error { return d.build(ctx, dir) }},
-		{"The agents: both roles on worker-a, host-agent on worker-b, dpu-agent on its card", d.startAgents},
+		{"The agents: both node roles and the cluster role on worker-a, host-agent on worker-b, dpu-agent on its card", d.startAgents},
 		{"An Uplink goes in, UplinkStates come out", d.resolve},
 		{"Failure 1: the host's interface disappears", d.missingInterface},
 		{"Failure 2: somebody names the integration bridge", d.integrationBridge},

@@ -52,11 +52,14 @@ func (d *demo) resolve(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := d.expectCondition(ctx, "uplink", "tenant-blue", "Ready", "True/Ready"); err != nil {
+		return err
+	}
 	return d.table(ctx)
 }
 
 func (d *demo) table(ctx context.Context) error {
-	return d.run(ctx, "get", "uplinkstate", "-o", "wide")
+	return d.run(ctx, "get", "uplink,uplinkstate", "-o", "wide")
 }
 
 func (d *demo) missingInterface(ctx context.Context) error {
@@ -68,7 +71,13 @@ func (d *demo) missingInterface(ctx context.Context) error {
 	if err := d.expect(ctx, "tenant-blue.worker-b", "False/HostInterfaceNotFound"); err != nil {
 		return err
 	}
-	if err := d.why(ctx, "tenant-blue.worker-b"); err != nil {
+	if err := d.why(ctx, "uplinkstate", "tenant-blue.worker-b", "Resolved"); err != nil {
+		return err
+	}
+	if err := d.expectCondition(ctx, "uplink", "tenant-blue", "Ready", "False/UplinkStateNotResolved"); err != nil {
+		return err
+	}
+	if err := d.why(ctx, "uplink", "tenant-blue", "Ready"); err != nil {
 		return err
 	}
 	fmt.Printf("   on worker-b: the interface comes back, with its address and route\n")
@@ -109,7 +118,7 @@ func (d *demo) integrationBridge(ctx context.Context) error {
 	if err := d.expect(ctx, "oops.worker-a", "False/BridgeInvalid"); err != nil {
 		return err
 	}
-	if err := d.why(ctx, "oops.worker-a"); err != nil {
+	if err := d.why(ctx, "uplinkstate", "oops.worker-a", "Resolved"); err != nil {
 		return err
 	}
 	fmt.Printf("   the administrator names %s instead\n", d.regular.Spec.Bridge)
@@ -123,8 +132,8 @@ func (d *demo) integrationBridge(ctx context.Context) error {
 }
 
 // why prints what a person would read.
-func (d *demo) why(ctx context.Context, state string) error {
-	message, err := d.output(ctx, "get", "uplinkstate", state, "-o", `jsonpath={.status.conditions[?(@.type=="Resolved")].message}`)
+func (d *demo) why(ctx context.Context, kind, name, condition string) error {
+	message, err := d.output(ctx, "get", kind, name, "-o", fmt.Sprintf(`jsonpath={.status.conditions[?(@.type==%q)].message}`, condition))
 	if err == nil {
 		fmt.Printf("   message: %s\n", message)
 	}
