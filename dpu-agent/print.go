@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/resolve"
+	"github.com/ovn-uplink/ovn-uplink/shared/agent"
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
 	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 )
@@ -26,8 +26,9 @@ func hostOf(data uplinkstate.HostData) chainHost {
 }
 
 func printChain(w io.Writer, host chainHost, r resolve.Report) {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(name, format string, args ...any) { fmt.Fprintf(table, name+"\t"+format+"\n", args...) }
+	table := agent.NewTable(w)
+	defer table.Flush()
+	line := table.Line
 	line("interface", "%s, MAC %s", host.Interface, cmp.Or(host.MAC, "unknown"))
 	line("function", "%s", functionText(host.Function))
 	if rep := r.Representor; rep != nil {
@@ -76,7 +77,6 @@ func printChain(w io.Writer, host chainHost, r resolve.Report) {
 	default:
 		line("result", "Resolved=True")
 	}
-	_ = table.Flush()
 }
 
 func vlanText(vlan *int32) string {

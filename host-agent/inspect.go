@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/ovn-uplink/ovn-uplink/host-agent/hostlink"
@@ -58,8 +57,9 @@ Reads only, and needs no API server. Ends with 1 when the interface cannot be an
 }
 
 func printReport(w io.Writer, r hostlink.Report) {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(name, format string, args ...any) { fmt.Fprintf(table, name+"\t"+format+"\n", args...) }
+	table := agent.NewTable(w)
+	defer table.Flush()
+	line := table.Line
 	line("interface", "%s", r.Interface)
 	if r.KernelName != "" {
 		if r.KernelName != r.Interface {
@@ -108,7 +108,6 @@ func printReport(w io.Writer, r hostlink.Report) {
 		line("would publish", "HostDataReady=True, MAC %s, addresses %s, gateways %s", r.MAC,
 			strings.Join(r.IPAddresses, " "), cmp.Or(strings.Join(r.DefaultGateways, " "), "none"))
 	}
-	_ = table.Flush()
 }
 
 func verdict(chosen bool, why string) string {

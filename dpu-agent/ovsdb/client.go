@@ -129,7 +129,7 @@ func (c *Client) update(s *session) error {
 
 // end marks the content as old. Of several failures for the same reason only the first is logged.
 func (c *Client) end(ctx context.Context, reason error) {
-	if ctx.Err() != nil {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		reason = errStopped
 	}
 	c.mu.Lock()

@@ -150,7 +150,7 @@ func (r *Role) leave(ctx context.Context, uplink *v1alpha1.Uplink, state *v1alph
 		r.leaving[uid] = since
 	}
 	left := uplinkstate.Left(state)
-	if wait := time.Until(since.Add(uplinkstate.LeaveAnswerTimeout)); !left && wait > 0 {
+	if wait := patience(left, since, time.Now()); wait > 0 {
 		return reconcile.Result{After: wait}, nil
 	}
 	if err := r.client.Delete(ctx, state.Name, state.UID); err != nil && !kube.IsGone(err) {
@@ -159,6 +159,14 @@ func (r *Role) leave(ctx context.Context, uplink *v1alpha1.Uplink, state *v1alph
 	delete(r.leaving, uid)
 	slog.Info("left: state deleted", "uplink", name, "answered", left)
 	return reconcile.Result{}, nil
+}
+
+// patience is how long a state that was marked then is still left to the dpu; zero or less means that it may go.
+func patience(left bool, marked, now time.Time) time.Duration {
+	if left {
+		return 0
+	}
+	return marked.Add(uplinkstate.LeaveAnswerTimeout).Sub(now)
 }
 
 func (r *Role) apply(ctx context.Context, patch uplinkstate.Patch) (*v1alpha1.UplinkState, error) {

@@ -71,6 +71,28 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// A dpu that does not answer cannot keep a state for ever.
+func TestPatience(t *testing.T) {
+	marked := time.Unix(1000, 0)
+	for name, tc := range map[string]struct {
+		left  bool
+		after time.Duration
+		gone  bool
+	}{
+		"answered at once":    {true, 0, true},
+		"just marked":         {false, 0, false},
+		"after 59 seconds":    {false, 59 * time.Second, false},
+		"after a minute":      {false, time.Minute, true},
+		"answered after that": {true, 2 * time.Minute, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if gone := patience(tc.left, marked, marked.Add(tc.after)) <= 0; gone != tc.gone {
+				t.Errorf("may go: %v", gone)
+			}
+		})
+	}
+}
+
 func TestOverlapNamesTheEntries(t *testing.T) {
 	all := v1alpha1.UplinkNodeConfig{HostInterfaceName: "e0"}
 	d := decide(&v1alpha1.Uplink{ObjectMeta: metav1.ObjectMeta{Name: "blue"}, Spec: v1alpha1.UplinkSpec{NodeConfigs: []v1alpha1.UplinkNodeConfig{all, all}}}, nil, true, nil, measureForTest)

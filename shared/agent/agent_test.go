@@ -74,6 +74,17 @@ func TestHealthAddressInUse(t *testing.T) {
 	}
 }
 
+// Names come from the other side of the split and from OVSDB; they cannot move the cursor, nor break the table.
+func TestTablePrintsTextOnly(t *testing.T) {
+	var b bytes.Buffer
+	table := NewTable(&b)
+	table.Line("port", "%s\t%v (%d)", "evil\x1b[2J\nname", errors.New("a\tb"), 7)
+	table.Flush()
+	if got := b.String(); got != "port  evil[2J name  a b (7)\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestPrint(t *testing.T) {
 	var b bytes.Buffer
 	text := func(w io.Writer) { _, _ = io.WriteString(w, "as text") }

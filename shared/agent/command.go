@@ -11,7 +11,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"text/tabwriter"
 
+	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 	"github.com/spf13/cobra"
 )
 
@@ -71,6 +73,27 @@ func Print(w io.Writer, output string, value any, text func(io.Writer)) error {
 	}
 	return Usagef("-o %s: must be text or json", output)
 }
+
+// Table prints aligned lines for a person: a name, and columns made from a format in which tabs separate them. What
+// the arguments say may come from anywhere; it cannot reach the terminal as anything but text.
+type Table struct{ writer *tabwriter.Writer }
+
+// NewTable makes a table; Flush it in the end.
+func NewTable(w io.Writer) *Table { return &Table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)} }
+
+// Line adds a line.
+func (t *Table) Line(name, format string, args ...any) {
+	for i, arg := range args {
+		switch arg.(type) {
+		case string, fmt.Stringer, error:
+			args[i] = uplinkstate.Message(fmt.Sprint(arg))
+		}
+	}
+	fmt.Fprintf(t.writer, name+"\t"+format+"\n", args...)
+}
+
+// Flush writes what was added.
+func (t *Table) Flush() { _ = t.writer.Flush() }
 
 func versionCommand(component string) *cobra.Command {
 	var output string
