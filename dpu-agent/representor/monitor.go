@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel"
 )
 
 const (
@@ -15,7 +17,7 @@ const (
 	batch = 100 * time.Millisecond
 	// poll is how often the files are looked at.
 	poll = 2 * time.Second
-	// resync is how often all is read although no event came, give or take a quarter.
+	// resync is the default of Config.Resync.
 	resync = 5 * time.Minute
 	// readTimeout bounds a read. A driver in trouble can hold one in the kernel, where nothing can end it.
 	readTimeout = 10 * time.Second
@@ -32,6 +34,7 @@ type Monitor struct {
 	kernel    bool // devlink ports come from the kernel
 	triggered chan struct{}
 	listeners []func()
+	resync    time.Duration
 	// poll and deadline are poll and readTimeout, unless a test is in a hurry.
 	poll, deadline time.Duration
 
@@ -55,11 +58,11 @@ type outcome struct {
 func NewMonitor(c Config) (*Monitor, error) {
 	c = c.withDefaults()
 	if c.Map != "" {
-		if _, err := LoadMap(c.Map); err != nil {
+		if _, err := loadMap(c.Map); err != nil {
 			return nil, err
 		}
 	}
-	s := &source{cfg: c}
+	s := &source{cfg: c, sysfs: &kernel.Sysfs{Root: c.Sysfs}}
 	if c.DevlinkPorts != "" {
 		if _, err := s.ports(); err != nil {
 			return nil, err
@@ -67,7 +70,7 @@ func NewMonitor(c Config) (*Monitor, error) {
 	}
 	return &Monitor{
 		log: c.Logger, kernel: c.DevlinkPorts == "", triggered: make(chan struct{}, 1), source: s,
-		poll: poll, deadline: readTimeout, lost: errors.New("they were not read yet"),
+		resync: c.Resync, poll: poll, deadline: readTimeout, lost: errors.New("they were not read yet"),
 	}, nil
 }
 

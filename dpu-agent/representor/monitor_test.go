@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel"
 )
 
 // lab is a card made of files, and a list of links that tests change.
@@ -46,6 +48,9 @@ func newLab(t *testing.T) *lab {
 	}
 	l.write("ports.json", `{"port":{"pci/0000:03:00.0/1":{"netdev":"p0","flavour":"physical"}}}`)
 	l.write("map.yaml", "[]")
+	if err := os.MkdirAll(l.path("class/net"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	return l
 }
 
@@ -263,6 +268,75 @@ func TestNewMonitorRefusesBadFiles(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
+}
+
+// A map that is a FIFO would block whoever opens it.
+func TestMapIsNoRegularFile(t *testing.T) {
+	l := newLab(t)
+	m := l.watch(nil)
+	eventually(t, "the first index", is(m, "p0", Physical))
+	fifo := func() {
+		if err := errors.Join(syscall.Mkfifo(l.path("fifo"), 0o600), os.Rename(l.path("fifo"), l.path("map.yaml"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fifo()
+	eventually(t, "the warning", func() bool {
+		x, err := m.Latest()
+		return err == nil && strings.Contains(strings.Join(x.Warnings(), " "), "no regular file")
+	})
+	refused := make(chan error, 1)
+	go func() { _, err := NewMonitor(l.cfg); refused <- err }()
+	select {
+	case err := <-refused:
+		if err == nil || !strings.Contains(err.Error(), "no regular file") {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("it was opened")
+	}
+}
+
+func TestMonitorResync(t *testing.T) {
+	l := newLab(t)
+	l.cfg.Resync = 20 * time.Millisecond
+	l.watch(nil)
+	eventually(t, "reads without an event", func() bool { return l.reads.Load() > 3 })
+	for _, none := range []time.Duration{0, -1} {
+		l.cfg.Resync = none
+		if m, err := NewMonitor(l.cfg); err != nil || m.resync != resync {
+			t.Errorf("for %s: %v, %v", none, m.resync, err)
+		}
+	}
+}
+
+// One attribute that hangs costs its interface, not the others, and one thread.
+func TestA17AttributeThatHangs(t *testing.T) {
+	l := newLab(t)
+	l.write("class/net/p0/phys_port_name", "p0\n")
+	l.write("class/net/pf0vf3/phys_port_name", "")
+	port := l.path("class/net/pf0vf3/phys_port_name")
+	if err := errors.Join(os.Remove(port), syscall.Mkfifo(port, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	m, err := NewMonitor(l.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.source.sysfs.Timeout = 20 * time.Millisecond
+	for range 5 {
+		if err := m.refresh(); !errors.Is(err, kernel.ErrTimeout) {
+			t.Errorf("got %v", err)
+		}
+		if !is(m, "p0", Physical)() || !is(m, "pf0vf3", Unclassified)() {
+			t.Error("an interface that hangs was classified, or another was not")
+		}
+	}
+	w, err := os.OpenFile(port, os.O_WRONLY|syscall.O_NONBLOCK, 0) // lets the reader go
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
 }
 
 func TestHealthy(t *testing.T) {

@@ -80,7 +80,21 @@ func subscribe() (*nl.NetlinkSocket, error) {
 		_ = socket.Close()
 		return nil, err
 	}
-	// Without the privilege the default size has to do: an overflow is an error, after which all is read again.
-	_ = socket.SetReceiveBufferSize(notifyBuffer, true)
+	if err := growBuffer(socket); err != nil {
+		_ = socket.Close()
+		return nil, err
+	}
 	return socket, nil
+}
+
+// growBuffer gives a socket a receive buffer of notifyBuffer, or without CAP_NET_ADMIN, which SO_RCVBUFFORCE needs,
+// of what net.core.rmem_max allows. An overflow is an error, after which all is read again.
+func growBuffer(socket *nl.NetlinkSocket) error {
+	if socket.SetReceiveBufferSize(notifyBuffer, true) == nil {
+		return nil
+	}
+	if err := socket.SetReceiveBufferSize(notifyBuffer, false); err != nil {
+		return fmt.Errorf("set the receive buffer: %w", err)
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ package representor
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel"
 )
 
 // Config says where the ports of the card are read. The zero value reads them from the kernel.
@@ -22,12 +25,16 @@ type Config struct {
 	// Map is the file of the representor map; empty for none.
 	Map string
 	// Links lists the network interfaces with their alternative names; default KernelLinks. It must return in time.
-	Links  func() ([]Link, error)
+	Links func() ([]Link, error)
+	// Resync is how often all is read although no event came, give or take a quarter; default 5 min.
+	Resync time.Duration
 	Logger *slog.Logger
 }
 
 func (c Config) withDefaults() Config {
-	c.Sysfs = cmp.Or(c.Sysfs, "/sys")
+	if c.Resync <= 0 {
+		c.Resync = resync
+	}
 	if c.Links == nil {
 		c.Links = KernelLinks
 	}
@@ -39,7 +46,8 @@ func (c Config) withDefaults() Config {
 
 // source reads the ports of the card. It has one user at a time.
 type source struct {
-	cfg Config
+	cfg   Config
+	sysfs *kernel.Sysfs
 	// given is the last representor map that could be read.
 	given *Map
 	// stamps are the files as they were when last read.
@@ -82,7 +90,7 @@ func (s *source) read() (Input, error) {
 	var mapError error
 	if s.cfg.Map != "" {
 		var m *Map
-		if m, mapError = LoadMap(s.cfg.Map); mapError == nil {
+		if m, mapError = loadMap(s.cfg.Map); mapError == nil {
 			s.given = m
 		}
 	}
@@ -103,10 +111,19 @@ func (s *source) read() (Input, error) {
 	slices.SortFunc(links, func(a, b Link) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range links {
 		if !told[links[i].Name] {
-			readPortName(s.cfg.Sysfs, &links[i])
+			// Sysfs sets a deadline to each of these, the monitor one to all.
+			readPortName(context.Background(), s.sysfs, &links[i])
 		}
 	}
 	return Input{Ports: ports, Links: links, Map: s.given, MapError: mapError}, nil
+}
+
+// loadMap loads a representor map from a regular file. To open a FIFO would block.
+func loadMap(path string) (*Map, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("representor map %s: it is no regular file", path)
+	}
+	return LoadMap(path)
 }
 
 func (s *source) ports() ([]Port, error) {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel"
 )
 
 // A13: interfaces that are no port of a switch say so in several ways, none of which is an error.
@@ -28,6 +30,7 @@ func TestA13ReadPortName(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(root, "class/net/broken/phys_port_name"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	sysfs := &kernel.Sysfs{Root: root}
 	for name, want := range map[string]Link{
 		"rep":    {PortName: "c1pf0vf3", SwitchID: "00aa"},
 		"legacy": {},
@@ -35,18 +38,26 @@ func TestA13ReadPortName(t *testing.T) {
 		"gone":   {},
 	} {
 		link := Link{Name: name}
-		readPortName(root, &link)
+		readPortName(t.Context(), sysfs, &link)
 		if link.PortName != want.PortName || link.SwitchID != want.SwitchID || link.Unreadable != nil {
 			t.Errorf("%s: %+v", name, link)
 		}
 	}
 	link := Link{Name: "broken"}
-	if readPortName(root, &link); link.Unreadable == nil {
+	if readPortName(t.Context(), sysfs, &link); link.Unreadable == nil {
 		t.Errorf("a read error is lost: %+v", link)
 	}
 	// The kernel's own answer for what is no port is EOPNOTSUPP.
 	lo := Link{Name: "lo"}
-	if readPortName("/sys", &lo); lo.Unreadable != nil || lo.PortName != "" {
+	if readPortName(t.Context(), &kernel.Sysfs{}, &lo); lo.Unreadable != nil || lo.PortName != "" {
 		t.Errorf("lo: %+v", lo)
+	}
+}
+
+// Where no sysfs is mounted, no interface is known to be no port of a switch.
+func TestReadPortNameWithoutSysfs(t *testing.T) {
+	link := Link{Name: "rep"}
+	if readPortName(t.Context(), &kernel.Sysfs{Root: t.TempDir()}, &link); link.Unreadable == nil {
+		t.Errorf("%+v", link)
 	}
 }

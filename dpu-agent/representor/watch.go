@@ -23,7 +23,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 	defer files.Stop()
 	var retry time.Duration
 	for ctx.Err() == nil {
-		next := resync*3/4 + rand.N(resync/2)
+		next := m.resync*3/4 + rand.N(m.resync/2+1)
 		if m.refresh() != nil {
 			retry = nextRetry(retry)
 			next = retry

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"strconv"
@@ -24,23 +25,38 @@ const (
 	pciDevices = "bus/pci/devices"
 )
 
-// functionTimeout is for all that is read to find one function.
-const functionTimeout = 5 * time.Second
+const (
+	// functionTimeout is for all that is read to find one function.
+	functionTimeout = 5 * time.Second
+	// silentPause is how long a driver that did not answer in time is left alone, so that nobody else has to wait
+	// for it each time.
+	silentPause = 30 * time.Second
+)
 
 // representor is the phys_port_name of a switchdev representor (__devlink_port_phys_port_name_get of the kernel).
 var representor = regexp.MustCompile(`^(c\d+)?pf\d+((vf|sf)\d+)?$`)
 
 // FunctionReader finds the PCI function behind an interface. It may be used from several goroutines.
 type FunctionReader struct {
-	sysfs *kernel.Sysfs
-	// known holds, by interface name as asked for, the last knownFunction.
-	known *sync.Map
+	sysfs  *kernel.Sysfs
+	memory *functionMemory
+}
+
+// functionMemory keeps what is known of links by the name that was asked for, which may be an alternative one.
+type functionMemory struct {
+	// pause is silentPause, unless a test is in a hurry.
+	pause time.Duration
+
+	mu    sync.Mutex
+	known map[string]knownFunction
 }
 
 // knownFunction is what was read of the link with this index.
 type knownFunction struct {
 	index    int
 	function *v1alpha1.HostFunction
+	// silent is when its driver did not answer in time, zero if it did.
+	silent time.Time
 }
 
 // NewFunctionReader makes a reader of the sysfs at root, "" for /sys. Another root goes for the library
@@ -48,39 +64,60 @@ type knownFunction struct {
 func NewFunctionReader(root string) FunctionReader {
 	sysfs := &kernel.Sysfs{Root: root}
 	kernel.RedirectSriovnet(sysfs)
-	return FunctionReader{sysfs: sysfs, known: &sync.Map{}}
+	return FunctionReader{sysfs: sysfs, memory: &functionMemory{pause: silentPause, known: map[string]knownFunction{}}}
 }
 
 // Function finds the physical, virtual or scalable function behind an interface, by name or alternative name.
 // It is nil for interfaces without one: veth, Open vSwitch's internal ports, bonds, virtio, representors.
 //
 // An error means that it cannot be told now, and is for the log and for inspect only. With it comes what was
-// last known of the same link, which a driver that does not answer has not changed.
+// last known of the same link, which a driver that does not answer has not changed. Such a driver is asked again
+// only after 30 seconds.
 func (r FunctionReader) Function(ctx context.Context, s *kernel.Snapshot, iface string) (*v1alpha1.HostFunction, error) {
 	link, ok := s.LinkByName(iface)
 	if !ok {
 		return nil, fmt.Errorf("find the PCI function of %s: no such interface", iface)
 	}
-	ctx, cancel := context.WithTimeout(ctx, functionTimeout)
-	defer cancel()
-	function, err := r.functionOf(ctx, s, link)
-	if err != nil {
-		return r.lastKnown(iface, link), fmt.Errorf("find the PCI function of %s: %w", iface, err)
+	last := r.memory.recall(iface, link)
+	if !last.silent.IsZero() && time.Since(last.silent) < r.memory.pause {
+		return last.function.DeepCopy(), fmt.Errorf("find the PCI function of %s: not asked again within %s: %w",
+			iface, r.memory.pause, kernel.ErrTimeout)
 	}
-	r.known.Store(iface, knownFunction{link.Index, function.DeepCopy()})
-	return function, nil
+	reading, cancel := context.WithTimeout(ctx, functionTimeout)
+	defer cancel()
+	function, err := r.functionOf(reading, s, link)
+	if err == nil {
+		r.memory.keep(iface, s, knownFunction{index: link.Index, function: function.DeepCopy()})
+		return function, nil
+	}
+	if errors.Is(err, kernel.ErrTimeout) || reading.Err() != nil && ctx.Err() == nil {
+		r.memory.keep(iface, s, knownFunction{index: link.Index, function: last.function, silent: time.Now()})
+	}
+	return last.function.DeepCopy(), fmt.Errorf("find the PCI function of %s: %w", iface, err)
 }
 
-func (r FunctionReader) lastKnown(iface string, link kernel.Link) *v1alpha1.HostFunction {
-	value, ok := r.known.Load(iface)
-	if !ok {
-		return nil
+// recall is what is known of a link, nothing if the name was another link's.
+func (m *functionMemory) recall(iface string, link kernel.Link) knownFunction {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if last := m.known[iface]; last.index == link.Index {
+		return last
 	}
-	last := value.(knownFunction)
-	if last.index != link.Index {
-		return nil
+	return knownFunction{}
+}
+
+// keep remembers what is known of a link. A new name is the occasion to forget those that links no longer have, so
+// that there are never many more than the links of the snapshot have.
+func (m *functionMemory) keep(iface string, s *kernel.Snapshot, known knownFunction) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.known[iface]; !ok {
+		maps.DeleteFunc(m.known, func(name string, last knownFunction) bool {
+			link, ok := s.LinkByName(name)
+			return !ok || link.Index != last.index
+		})
 	}
-	return last.function.DeepCopy()
+	m.known[iface] = known
 }
 
 func (r FunctionReader) functionOf(ctx context.Context, s *kernel.Snapshot, link kernel.Link) (*v1alpha1.HostFunction, error) {

@@ -4,8 +4,10 @@ package hostlink
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -222,6 +224,91 @@ func TestFunctionThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = w.Close()
+}
+
+// TestSilentDriverIsLeftAlone: a driver that did not answer is asked again only after a while, unless the link is
+// another one.
+func TestSilentDriverIsLeftAlone(t *testing.T) {
+	f := newSysfs(t)
+	device := f.pci("0000:03:00.0")
+	f.netdev(device, "ens9", nil)
+	r := NewFunctionReader(f.root)
+	r.sysfs.Timeout = 20 * time.Millisecond
+	if r.memory.pause != 30*time.Second {
+		t.Errorf("a silent driver is left alone for %s", r.memory.pause)
+	}
+	s := snapshotOf("ens9")
+	known, err := r.Function(t.Context(), s, "ens9")
+	if known == nil || err != nil {
+		t.Fatalf("got %+v, %v", known, err)
+	}
+	port := filepath.Join(f.root, device, "net/ens9/phys_port_name")
+	if err := unix.Mkfifo(port, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.Function(t.Context(), s, "ens9"); !cmp.Equal(got, known) || !errors.Is(err, kernel.ErrTimeout) {
+		t.Errorf("a driver that hangs: %+v, %v", got, err)
+	}
+	w, err := os.OpenFile(port, os.O_WRONLY|unix.O_NONBLOCK, 0) // lets the reader go
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	if err := os.Remove(port); err != nil {
+		t.Fatal(err)
+	}
+	f.write(filepath.Join(device, "net/ens9/phys_port_name"), "p1\n")
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		if port, err := r.sysfs.ReadAttr(t.Context(), netDevices, "ens9", "phys_port_name"); err == nil && port == "p1" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the reader hangs still")
+		}
+	}
+	if got, err := r.Function(t.Context(), s, "ens9"); !cmp.Equal(got, known) || !errors.Is(err, kernel.ErrTimeout) {
+		t.Errorf("sysfs was read again at once: %+v, %v", got, err)
+	}
+	want := &v1alpha1.HostFunction{PFID: 1}
+	if got, err := r.Function(t.Context(), snapshotOf("ens8", "ens9"), "ens9"); !cmp.Equal(got, want) || err != nil {
+		t.Errorf("another link of that name: %+v, %v", got, err)
+	}
+}
+
+// TestSilentDriverIsAskedAgain: after the pause.
+func TestSilentDriverIsAskedAgain(t *testing.T) {
+	f := newSysfs(t)
+	f.netdev(f.pci("0000:03:00.2"), "ens9", nil)
+	r := NewFunctionReader(f.root)
+	s := snapshotOf("ens9")
+	r.memory.keep("ens9", s, knownFunction{index: 1, silent: time.Now().Add(-r.memory.pause)})
+	if got, err := r.Function(t.Context(), s, "ens9"); err != nil || got == nil || got.PFID != 2 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if last := r.memory.known["ens9"]; !last.silent.IsZero() {
+		t.Errorf("a driver that answers is still noted as silent: %+v", last)
+	}
+}
+
+func TestFunctionMemoryIsBounded(t *testing.T) {
+	f := newSysfs(t)
+	r := NewFunctionReader(f.root)
+	for i := range 100 {
+		name := "ens" + strconv.Itoa(i)
+		f.netdev(f.pci(fmt.Sprintf("0000:03:%02x.%d", i/8, i%8)), name, nil)
+		s := snapshotOf("stays", name)
+		for _, name := range []string{"stays", name} {
+			if _, err := r.Function(t.Context(), s, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := len(r.memory.known); n > 3 {
+		t.Errorf("%d links are remembered, of which two are left", n)
+	}
+	if _, ok := r.memory.known["stays"]; !ok {
+		t.Error("a link that is still there was forgotten")
+	}
 }
 
 func TestParsePCIAddress(t *testing.T) {

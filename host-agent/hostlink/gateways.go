@@ -100,6 +100,35 @@ func judgeGateways(routes []kernel.Route, link int) []GatewayVerdict {
 	return verdicts
 }
 
+// WhyNoGateway says why none of the default routes that lead out of an interface gives a gateway, by the first of
+// them in order of preference. It is empty if one does, and if there are none.
+func WhyNoGateway(s *kernel.Snapshot, iface string) string {
+	link, ok := s.LinkByName(iface)
+	if !ok {
+		return ""
+	}
+	routes := s.DefaultRoutes(s.TableOf(link))
+	for i, r := range routes {
+		routes[i].NextHops = slices.DeleteFunc(slices.Clone(r.NextHops), func(hop kernel.NextHop) bool {
+			return !r.Forwards() || hop.LinkIndex != link.Index && !opaque(r, hop)
+		})
+	}
+	verdicts := judgeGateways(routes, link.Index)
+	if len(verdicts) == 0 || len(chosenGateways(verdicts)) > 0 {
+		return ""
+	}
+	first := verdicts[0]
+	if !first.Gateway.IsValid() {
+		return fmt.Sprintf("default route %s gives no gateway: %s", first.Destination, first.Why)
+	}
+	return fmt.Sprintf("default gateway %s cannot be published: %s", first.Gateway, first.Why)
+}
+
+// opaque tells whether a next hop is one that the kernel does not spell out: it may be on any link.
+func opaque(r kernel.Route, hop kernel.NextHop) bool {
+	return r.NextHopObject != 0 && hop.LinkIndex == 0
+}
+
 // capGateways chooses as many as the API takes, the best of each family before the second of any.
 func capGateways(fit []*GatewayVerdict) {
 	left := maxGateways
@@ -131,7 +160,7 @@ func unusableGateway(r kernel.Route, hop kernel.NextHop, link int) string {
 		return "the route drops packets"
 	case skipped:
 		return "the route is by " + installer
-	case r.NextHopObject != 0 && hop.LinkIndex == 0:
+	case opaque(r, hop):
 		return fmt.Sprintf("the kernel does not say what is in next-hop object %d (net.ipv4.nexthop_compat_mode is 0)", r.NextHopObject)
 	case hop.LinkIndex != link:
 		return "it is on another interface"

@@ -167,3 +167,53 @@ func TestGatewaysOfForeignProtocols(t *testing.T) {
 		}
 	}
 }
+
+func TestWhyNoGateway(t *testing.T) {
+	opaque := func(p int) kernel.Route {
+		return protocol(p, with(drops(unix.RTN_UNICAST), func(r *kernel.Route) { r.NextHopObject = 7 }))
+	}
+	elsewhere := hop(func(h *kernel.NextHop) { h.LinkIndex = other })
+	tests := map[string]struct {
+		routes []kernel.Route
+		want   string
+	}{
+		"no default route": {},
+		"one was chosen":   {routes: []kernel.Route{protocol(unix.RTPROT_BGP, via(20, "192.0.2.9")), via(100, "192.0.2.1")}},
+		"nexthop_compat_mode=0": {
+			routes: []kernel.Route{opaque(unix.RTPROT_STATIC)},
+			want:   "default route 0.0.0.0/0 gives no gateway: the kernel does not say what is in next-hop object 7 (net.ipv4.nexthop_compat_mode is 0)",
+		},
+		"nexthop_compat_mode=0, and another's gateway": {
+			routes: []kernel.Route{elsewhere, opaque(unix.RTPROT_BGP)}, want: "default route 0.0.0.0/0 gives no gateway: the route is by a BGP daemon",
+		},
+		"a dead next hop": {
+			routes: []kernel.Route{hop(func(h *kernel.NextHop) { h.Dead = true })}, want: "default gateway 192.0.2.1 cannot be published: the next hop is dead",
+		},
+		"of the daemon's two the preferred": {
+			routes: []kernel.Route{protocol(unix.RTPROT_BGP, via(30, "192.0.2.1")), protocol(unix.RTPROT_OSPF, via(20, "192.0.2.9"))},
+			want:   "default gateway 192.0.2.9 cannot be published: the route is by an OSPF daemon",
+		},
+		"an on-link route": {
+			routes: []kernel.Route{hop(func(h *kernel.NextHop) { h.Gateway = netip.Addr{} })},
+			want:   "default route 0.0.0.0/0 gives no gateway: the route names no gateway",
+		},
+		"only another interface's": {routes: []kernel.Route{elsewhere}},
+		"routes that drop": {
+			routes: []kernel.Route{drops(unix.RTN_BLACKHOLE), with(via(1, "fe80::9"), func(r *kernel.Route) { r.Type = unix.RTN_UNREACHABLE })},
+		},
+		"of another table": {routes: []kernel.Route{with(via(0, "0.0.0.0"), func(r *kernel.Route) { r.Table = 7 })}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := &kernel.Snapshot{Links: []kernel.Link{{Index: ens3, Name: "ens3", AltNames: []string{"uplink0"}}}, Routes: test.routes}
+			for _, iface := range []string{"ens3", "uplink0"} {
+				if got := WhyNoGateway(s, iface); got != test.want {
+					t.Errorf("%s: got %q, want %q", iface, got, test.want)
+				}
+			}
+			if got := WhyNoGateway(s, "none"); got != "" {
+				t.Errorf("of no interface: %q", got)
+			}
+		})
+	}
+}

@@ -3,14 +3,16 @@
 package kernel
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,11 +28,15 @@ type fake struct {
 	// mtu is in the snapshot that reads return; readErr is returned instead, subscribeErr refuses subscriptions.
 	mtu                   int
 	readErr, subscribeErr error
+	// monitor is for what is called by it.
+	monitor *Monitor
 }
 
 // start runs a monitor on a fake kernel until the test ends it.
 func start(t *testing.T, f *fake, o Options, onChange ...func()) (m *Monitor, stop func()) {
-	o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	m = NewMonitor(o)
 	m.subscribe = func() (*subscription, error) {
 		f.Lock()
@@ -214,5 +220,76 @@ func TestMonitorHealthy(t *testing.T) {
 		if m.Healthy(time.Now()) == nil {
 			t.Error("healthy though nothing could be read for four resyncs")
 		}
+	})
+}
+
+// TestMonitorHealthyAfterClockStep: setting the wall clock says nothing about the loop. Times in a synctest bubble
+// have no monotonic reading.
+func TestMonitorHealthyAfterClockStep(t *testing.T) {
+	m := NewMonitor(Options{Logger: slog.New(slog.DiscardHandler)})
+	m.read = func(context.Context) (*Snapshot, error) { return &Snapshot{}, nil }
+	m.turn()
+	if err := m.refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	// The seconds of the wall clock begin at bit 30 of the first word of a time that has a monotonic reading.
+	*(*uint64)(unsafe.Pointer(&now)) += 3600 << 30
+	if step := now.Round(0).Sub(time.Now().Round(0)).Round(time.Minute); step != time.Hour {
+		t.Fatalf("the test sets the clock by %s", step)
+	}
+	if err := m.Healthy(now); err != nil {
+		t.Errorf("after the clock was set an hour forward: %v", err)
+	}
+}
+
+func TestMonitorReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, log := &fake{subscribeErr: unix.EMFILE}, &bytes.Buffer{}
+		fresh := NewMonitor(Options{})
+		if err := fresh.Ready(); err == nil {
+			t.Error("ready before it runs")
+		}
+		m, stop := start(t, f, Options{Logger: slog.New(slog.NewTextHandler(log, nil))}, func() {
+			if err := f.monitor.Ready(); err != nil {
+				t.Errorf("told of a snapshot that is not current: %v", err)
+			}
+		})
+		f.monitor = m
+		defer stop()
+		lost := func(when string, cause error, losses int) {
+			t.Helper()
+			synctest.Wait()
+			if err := m.Ready(); !errors.Is(err, cause) {
+				t.Errorf("%s: ready is %v, want %v", when, err, cause)
+			}
+			if n := strings.Count(log.String(), "level=WARN"); n != losses {
+				t.Errorf("%s: %d warnings, want %d:\n%s", when, n, losses, log)
+			}
+		}
+		regained := func(when string, losses int) {
+			t.Helper()
+			f.set(func() { f.readErr, f.subscribeErr = nil, nil })
+			time.Sleep(maxBackoff)
+			lost(when, nil, losses)
+		}
+		time.Sleep(time.Minute)
+		lost("before the first read", unix.EMFILE, 1)
+		regained("after the first read", 1)
+		f.set(func() { f.readErr = unix.EBUSY })
+		f.signal()
+		time.Sleep(defaultBatch)
+		lost("after a failed read", unix.EBUSY, 2)
+		since := m.Ready().Error()
+		f.set(func() { f.readErr, f.subscribeErr = nil, unix.EBUSY })
+		time.Sleep(time.Minute)
+		lost("a minute later", unix.EBUSY, 2)
+		if again := m.Ready().Error(); again != since {
+			t.Errorf("a loss that lasts became another: %q, %q", since, again)
+		}
+		regained("after another read of the same", 2)
+		f.lost <- unix.ENOBUFS
+		lost("after an overflow", unix.ENOBUFS, 3)
+		regained("after all", 3)
 	})
 }

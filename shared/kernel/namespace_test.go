@@ -229,6 +229,35 @@ func TestMonitorFollowsKernel(t *testing.T) {
 	await("a link that was removed", followTime, func(s *Snapshot) bool { _, ok := s.LinkByName("ens3"); return !ok })
 }
 
+// TestMonitorFollowsNextHopObjects: the kernel says nothing of a route that goes with its next-hop object.
+func TestMonitorFollowsNextHopObjects(t *testing.T) {
+	ns := newVeth(t)
+	ns.IP("addr add 192.0.2.5/24 dev ens3", "addr add 2001:db8::5/64 dev ens3 nodad")
+	if err := ns.TryIP("nexthop add id 1 via 192.0.2.1 dev ens3"); err != nil {
+		t.Skipf("this kernel has no next-hop objects: %v", err)
+	}
+	ns.IP("nexthop add id 2 via 2001:db8::1 dev ens3")
+	awaitOperState(t, ns, OperUp)
+	_, await := watch(t, ns, nil)
+	ns.IP("route add default nhid 1", "-6 route add default nhid 2")
+	gateways := func(want ...string) func(*Snapshot) bool {
+		return func(s *Snapshot) bool {
+			var got []string
+			for _, r := range s.Routes {
+				got = append(got, r.NextHops[0].Gateway.String())
+			}
+			return slices.Equal(got, want)
+		}
+	}
+	await("the routes", followTime, gateways("192.0.2.1", "2001:db8::1"))
+	ns.IP("nexthop replace id 1 via 192.0.2.9 dev ens3")
+	await("another next hop", followTime, gateways("192.0.2.9", "2001:db8::1"))
+	ns.IP("nexthop del id 1")
+	await("a route that went with its next hop", followTime, gateways("2001:db8::1"))
+	ns.IP("nexthop del id 2")
+	await("an IPv6 route that did", followTime, gateways())
+}
+
 // many makes n commands.
 func many(n int, format string) []string {
 	commands := make([]string, n)

@@ -6,17 +6,26 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
+// newSysfs makes a sysfs without interfaces.
+func newSysfs(t *testing.T) *Sysfs {
+	s := &Sysfs{Root: t.TempDir()}
+	if err := os.MkdirAll(s.Path(netDevices), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func TestReadAttr(t *testing.T) {
-	root := t.TempDir()
+	s := newSysfs(t)
 	for name, content := range map[string]string{"port": "p0\n", "spaces": "  \n", "empty": ""} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o600); err != nil {
+		if err := os.WriteFile(s.Path(name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -32,7 +41,6 @@ func TestReadAttr(t *testing.T) {
 		"below a file":              {path: []string{"port", "device"}, err: ErrAbsent},
 		"a directory":               {path: []string{"."}, err: unix.EISDIR},
 	}
-	s := &Sysfs{Root: root}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := s.ReadAttr(t.Context(), test.path...)
@@ -44,6 +52,7 @@ func TestReadAttr(t *testing.T) {
 }
 
 func TestAccessErrors(t *testing.T) {
+	s := newSysfs(t)
 	for _, test := range []struct {
 		err    error
 		absent bool
@@ -51,7 +60,7 @@ func TestAccessErrors(t *testing.T) {
 		{unix.EOPNOTSUPP, true}, {unix.ENOENT, true}, {unix.ENODEV, true}, {unix.EINVAL, true},
 		{unix.EBUSY, false}, {unix.EIO, false}, {unix.EACCES, false},
 	} {
-		_, err := Access(t.Context(), &Sysfs{}, "phys_port_name", func() (string, error) {
+		_, err := Access(t.Context(), s, "phys_port_name", func() (string, error) {
 			return "half", &os.PathError{Op: "read", Path: "phys_port_name", Err: test.err}
 		})
 		if errors.Is(err, ErrAbsent) != test.absent || err == nil {
@@ -60,9 +69,29 @@ func TestAccessErrors(t *testing.T) {
 	}
 }
 
+// TestNoSysfs: where no sysfs is mounted, or none any more, nothing is known to be absent.
+func TestNoSysfs(t *testing.T) {
+	s := newSysfs(t)
+	if _, err := s.ReadAttr(t.Context(), netDevices, "p0", "phys_port_name"); !errors.Is(err, ErrAbsent) {
+		t.Errorf("of a sysfs: %v", err)
+	}
+	if err := os.RemoveAll(s.Path("class")); err != nil {
+		t.Fatal(err)
+	}
+	_, read := s.ReadAttr(t.Context(), netDevices, "p0", "phys_port_name")
+	_, resolve := s.Resolve(t.Context(), netDevices, "p0", "device")
+	_, list := s.List(t.Context(), netDevices)
+	for _, err := range []error{read, resolve, list} {
+		if err == nil || errors.Is(err, ErrAbsent) {
+			t.Errorf("of an empty directory: %v", err)
+		}
+	}
+}
+
 // TestReadThatHangs is A17: a read that never returns. A FIFO that nobody writes to is one.
 func TestReadThatHangs(t *testing.T) {
-	s := &Sysfs{Root: t.TempDir(), Timeout: 10 * time.Millisecond}
+	s := newSysfs(t)
+	s.Timeout = 10 * time.Millisecond
 	fifo := s.Path("hangs")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
@@ -72,12 +101,22 @@ func TestReadThatHangs(t *testing.T) {
 	if _, err := s.ReadAttr(ctx, "hangs"); err == nil || errors.Is(err, ErrAbsent) {
 		t.Errorf("with a context that ended: %v", err)
 	}
-	for range maxAccesses + 5 {
+	time.Sleep(s.Timeout)
+	for range maxAccesses {
 		if _, err := s.ReadAttr(t.Context(), "hangs"); !errors.Is(err, ErrTimeout) {
 			t.Fatalf("got %v", err)
 		}
 	}
-	if n := s.accesses.Load(); n != maxAccesses {
+	if n := hanging(s); n != 1 {
+		t.Errorf("%d reads of one attribute hang, want one", n)
+	}
+	for i := range maxAccesses + 5 {
+		// The same attribute by other names.
+		if _, err := Access(t.Context(), s, strconv.Itoa(i), func() ([]byte, error) { return os.ReadFile(fifo) }); !errors.Is(err, ErrTimeout) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	if n := hanging(s); n != maxAccesses {
 		t.Errorf("%d reads hang, want at most %d", n, maxAccesses)
 	}
 	// A writer lets all of them go.
@@ -85,7 +124,7 @@ func TestReadThatHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(5 * time.Second); s.accesses.Load() > 0; {
+	for deadline := time.Now().Add(5 * time.Second); hanging(s) > 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("reads still hang though the file has a writer")
 		}
@@ -96,6 +135,15 @@ func TestReadThatHangs(t *testing.T) {
 		}
 	}
 	_ = w.Close()
+	if len(s.accesses) != 0 {
+		t.Errorf("accesses that ended are still noted: %v", s.accesses)
+	}
+}
+
+func hanging(s *Sysfs) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
 }
 
 func TestResolveAndList(t *testing.T) {
