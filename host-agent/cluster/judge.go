@@ -2,9 +2,7 @@
 
 package cluster
 
-import (
-	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
-)
+import "github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 
 // fault is why a node's uplink does not count.
 type fault struct {

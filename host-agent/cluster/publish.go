@@ -19,19 +19,18 @@ import (
 
 // target is a kind of object that the role sets one condition on, by server-side apply of nothing else.
 type target[T kube.Object] struct {
-	kind      string
-	condition string
-	informer  *kube.Informer[T]
-	client    kube.Resource[T]
-	of        func(T) []metav1.Condition
-	pace      pace
-	recorder  *events.Recorder
-	gv        string
+	apiVersion, kind string
+	condition        string
+	of               func(T) []metav1.Condition
+	informer         *kube.Informer[T]
+	client           kube.Resource[T]
+	pace             pace
+	recorder         *events.Recorder
 }
 
 func (t *term) onUplink() target[*v1alpha1.Uplink] {
 	return target[*v1alpha1.Uplink]{
-		kind: "Uplink", condition: uplinkstate.Ready, gv: v1alpha1.SchemeGroupVersion.String(),
+		apiVersion: v1alpha1.SchemeGroupVersion.String(), kind: "Uplink", condition: uplinkstate.Ready,
 		informer: t.Role.uplinks, client: t.api.uplinks, pace: t.uplinkWrites, recorder: t.recorder,
 		of: func(u *v1alpha1.Uplink) []metav1.Condition { return u.Status.Conditions },
 	}
@@ -39,7 +38,7 @@ func (t *term) onUplink() target[*v1alpha1.Uplink] {
 
 func (t *term) onNetwork() target[*ovnk.ClusterUserDefinedNetwork] {
 	return target[*ovnk.ClusterUserDefinedNetwork]{
-		kind: "ClusterUserDefinedNetwork", condition: uplinkstate.UplinksReady, gv: ovnk.SchemeGroupVersion.String(),
+		apiVersion: ovnk.SchemeGroupVersion.String(), kind: "ClusterUserDefinedNetwork", condition: uplinkstate.UplinksReady,
 		informer: t.Role.networks, client: t.api.networks, pace: t.networkWrites, recorder: t.recorder,
 		of: func(n *ovnk.ClusterUserDefinedNetwork) []metav1.Condition { return n.Status.Conditions },
 	}
@@ -59,7 +58,7 @@ func (t target[T]) publish(ctx context.Context, name string, wish uplinkstate.Co
 	if wait := t.pace.wait(name, published, wish, now); known && wait > 0 {
 		return reconcile.Result{After: wait}, nil
 	}
-	patch := uplinkstate.ApplyCondition(t.gv, t.kind, object, t.condition, wish, t.of(object), now)
+	patch := uplinkstate.ApplyCondition(t.apiVersion, t.kind, object, t.condition, wish, t.of(object), now)
 	written, err := t.client.ApplyStatus(ctx, name, uplinkstate.ManagerCluster, patch)
 	if kube.IsGone(err) {
 		return reconcile.Result{After: kube.CatchUp}, nil // the watch brings the news, as a rule
@@ -82,6 +81,6 @@ func (t target[T]) announce(object T, wish uplinkstate.Condition) {
 	if wish.Status {
 		kind = events.Normal
 	}
-	about := events.Object{APIVersion: t.gv, Kind: t.kind, Name: object.GetName(), UID: object.GetUID()}
+	about := events.Object{APIVersion: t.apiVersion, Kind: t.kind, Name: object.GetName(), UID: object.GetUID()}
 	t.recorder.Record(about, kind, wish.Reason, "Aggregate", wish.Message)
 }

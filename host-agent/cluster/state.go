@@ -3,14 +3,14 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
+	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 )
 
 // state is what the role keeps of an UplinkState. A cluster may have hundreds of thousands of them, so that a
@@ -41,9 +41,15 @@ type coverage struct {
 // texts interns what many states say alike.
 type texts map[string]string
 
+// maxTexts bounds what is remembered: nodes may say what they like.
+const maxTexts = 100_000
+
 func (t texts) of(s string) string {
 	if known, ok := t[s]; ok {
 		return known
+	}
+	if len(t) >= maxTexts {
+		clear(t) // what is in use stays in use
 	}
 	t[s] = s
 	return s
@@ -113,12 +119,4 @@ func (s *state) covers(network string) (coverage, bool) {
 	return s.networks[i], true
 }
 
-func byNetwork(a, b coverage) int {
-	switch {
-	case a.network < b.network:
-		return -1
-	case a.network > b.network:
-		return 1
-	}
-	return 0
-}
+func byNetwork(a, b coverage) int { return cmp.Compare(a.network, b.network) }

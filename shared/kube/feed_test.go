@@ -4,6 +4,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -64,10 +65,15 @@ func TestFeed(t *testing.T) {
 		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 			return &v1alpha1.UplinkStateList{ListMeta: metav1.ListMeta{ResourceVersion: "2"}, Items: []v1alpha1.UplinkState{*named("a", "1"), *named("b", "2")}}, nil
 		},
-		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return events, nil },
+		WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			if o.SendInitialEvents != nil {
+				return nil, errors.New("an API server that cannot stream lists")
+			}
+			return events, nil
+		},
 	}
 	sink := &bucket{}
-	f := feed(noWatchList{lw}, &v1alpha1.UplinkState{}, func(context.Context) error { return nil }, "uplinkstates", sink)
+	f := feed(lw, &v1alpha1.UplinkState{}, func(context.Context) error { return nil }, "uplinkstates", sink)
 	if f.Ready() == nil {
 		t.Error("ready before the list")
 	}
@@ -92,11 +98,6 @@ func TestFeed(t *testing.T) {
 	events.Delete(named("b", "5"))
 	await("a:4 c:3")
 }
-
-// noWatchList has the reflector list and then watch, as with an API server that cannot stream lists.
-type noWatchList struct{ cache.ListerWatcher }
-
-func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
 // What says who wrote an object is needed, which fields they wrote is not.
 func TestFeedTransformer(t *testing.T) {
