@@ -66,6 +66,7 @@ func New(rc *rest.Config, config Config) (*Role, error) {
 	if err != nil {
 		return nil, err
 	}
+	config.System.Resync = config.Resync
 	e, err := open(config.System)
 	if err != nil {
 		return nil, err
@@ -179,7 +180,7 @@ func (r *Role) Ready() error {
 	if err := r.eyes.ovs.Ready(); err != nil {
 		return fmt.Errorf("waiting for Open vSwitch: %w", err)
 	}
-	if err := r.eyes.card.Ready(); err != nil {
+	if err := kube.AllReady(r.eyes.card, r.eyes.links); err != nil {
 		return err
 	}
 	states := r.informer.Load()

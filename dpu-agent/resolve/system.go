@@ -29,6 +29,8 @@ type System struct {
 	DevlinkPorts string
 	// SysfsRoot is where sysfs is mounted.
 	SysfsRoot string
+	// Resync is how often everything is read although no event came; zero for the default.
+	Resync time.Duration
 }
 
 // AddFlags binds the fields to flags.
@@ -61,12 +63,12 @@ func open(system System) (*eyes, error) {
 		return nil, &agent.UsageError{Err: err}
 	}
 	card, err := representor.NewMonitor(representor.Config{
-		Sysfs: system.SysfsRoot, DevlinkPorts: system.DevlinkPorts, Map: system.RepresentorMap,
+		Sysfs: system.SysfsRoot, DevlinkPorts: system.DevlinkPorts, Map: system.RepresentorMap, Resync: system.Resync,
 	})
 	if err != nil {
 		return nil, &agent.UsageError{Err: err}
 	}
-	e := &eyes{system: system, links: kernel.NewMonitor(kernel.Options{Metrics: kernel.Prometheus()}), ovs: ovs, card: card}
+	e := &eyes{system: system, links: kernel.NewMonitor(kernel.Options{Metrics: kernel.Prometheus(), Resync: system.Resync}), ovs: ovs, card: card}
 	// Devlink tells of ports, rtnetlink of their network interfaces.
 	e.links.OnChange(e.card.Trigger)
 	return e, nil

@@ -67,10 +67,10 @@ func (r *Role) say(ctx context.Context, uplink string, d decision) {
 
 // measure reads an interface. state is what is published, nil for nothing.
 func (r *Role) measure(ctx context.Context, snapshot *kernel.Snapshot, state *v1alpha1.UplinkState) measurer {
-	return func(config v1alpha1.UplinkNodeConfig) (uplinkstate.HostData, *uplinkstate.Problem) {
+	return func(config v1alpha1.UplinkNodeConfig) (measurement, *uplinkstate.Problem) {
 		data, problem := Discover(snapshot, string(config.HostInterfaceName))
 		if problem != nil {
-			return data, problem
+			return measurement{}, problem
 		}
 		// Best effort: without it the dpu finds the representor by MAC alone.
 		function, err := r.functions.Function(ctx, snapshot, data.Interface)
@@ -81,7 +81,7 @@ func (r *Role) measure(ctx context.Context, snapshot *kernel.Snapshot, state *v1
 			}
 		}
 		data.Function = function
-		return data, nil
+		return measurement{data, WhyNoGateway(snapshot, data.Interface)}, nil
 	}
 }
 

@@ -34,7 +34,13 @@ type decision struct {
 }
 
 // measurer finds out what there is to publish of one interface.
-type measurer func(config v1alpha1.UplinkNodeConfig) (uplinkstate.HostData, *uplinkstate.Problem)
+type measurer func(config v1alpha1.UplinkNodeConfig) (measurement, *uplinkstate.Problem)
+
+// measurement is what there is to publish, and why it has no gateway where one might be expected.
+type measurement struct {
+	uplinkstate.HostData
+	noGateway string
+}
 
 // decide says what the host half of a state should be. uplink is nil when it does not exist, state likewise;
 // labels are nil while the Node object is not there.
@@ -84,7 +90,7 @@ func measured(config v1alpha1.UplinkNodeConfig, generation int64, measure measur
 		}
 	}
 	return uplinkstate.HostHalf{
-		Data:  data,
+		Data:  data.HostData,
 		Ready: uplinkstate.True(uplinkstate.ReasonHostDataDiscovered, describe(data), generation),
 	}
 }
@@ -104,8 +110,11 @@ func overlapping(selected selection.Selection, uplink *v1alpha1.Uplink, state *v
 }
 
 // describe is the message of a host half that is complete.
-func describe(data uplinkstate.HostData) string {
-	if len(data.Gateways) == 0 {
+func describe(data measurement) string {
+	switch {
+	case data.noGateway != "":
+		return fmt.Sprintf("interface %s was measured; %s", data.Interface, data.noGateway)
+	case len(data.Gateways) == 0:
 		return fmt.Sprintf("interface %s was measured; it has no default gateway", data.Interface)
 	}
 	return fmt.Sprintf("interface %s was measured", data.Interface)

@@ -101,13 +101,13 @@ func TestOverlapNamesTheEntries(t *testing.T) {
 	}
 }
 
-func measureForTest(config v1alpha1.UplinkNodeConfig) (uplinkstate.HostData, *uplinkstate.Problem) {
+func measureForTest(config v1alpha1.UplinkNodeConfig) (measurement, *uplinkstate.Problem) {
 	if config.HostInterfaceName == "broken" {
-		return uplinkstate.HostData{}, uplinkstate.Problemf(uplinkstate.ReasonHostInterfaceNotFound, "no interface %s", config.HostInterfaceName)
+		return measurement{}, uplinkstate.Problemf(uplinkstate.ReasonHostInterfaceNotFound, "no interface %s", config.HostInterfaceName)
 	}
-	return uplinkstate.HostData{
+	return measurement{HostData: uplinkstate.HostData{
 		Interface: string(config.HostInterfaceName),
 		MAC:       net.HardwareAddr{2, 0, 0, 0, 0, 1},
 		Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.5/24")},
-	}, nil
+	}}, nil
 }

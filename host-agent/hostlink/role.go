@@ -95,7 +95,7 @@ func (r *Role) Run(ctx context.Context) error {
 	running.Go(func() { r.states.Run(ctx) })
 	running.Go(func() { r.nodes.Run(ctx) })
 	running.Go(func() { _ = r.kernel.Run(ctx) })
-	if err := kube.WaitReady(ctx, r.uplinks, r.states, r.nodes, r.intruders, links{r.kernel}); err != nil {
+	if err := kube.WaitReady(ctx, r.uplinks, r.states, r.nodes, r.intruders, r.kernel); err != nil {
 		return nil
 	}
 	r.loop.AddAll()
@@ -110,7 +110,7 @@ func (r *Role) Ready() error {
 			return fmt.Errorf("waiting for Node %s, which the cluster does not have; is --node-name right?", r.config.Node)
 		}
 	}
-	return kube.AllReady(r.uplinks, r.states, r.nodes, r.intruders, links{r.kernel})
+	return kube.AllReady(r.uplinks, r.states, r.nodes, r.intruders, r.kernel)
 }
 
 // Healthy implements agent.Role.
@@ -131,16 +131,6 @@ func (r *Role) keys() []string {
 		names = append(names, state.Spec.UplinkName)
 	}
 	return names
-}
-
-// links makes the kernel monitor a kube.Source.
-type links struct{ monitor *kernel.Monitor }
-
-func (l links) Ready() error {
-	if _, ok := l.monitor.Latest(); !ok {
-		return fmt.Errorf("waiting for the first complete read of links, addresses and routes")
-	}
-	return nil
 }
 
 func sameDecision(a, b decision) bool {
