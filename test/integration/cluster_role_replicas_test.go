@@ -36,14 +36,14 @@ func TestLeaderHandOver(t *testing.T) {
 	c.must(c.led("control-1")) // the first that came
 	c.must(p1.Kill(t.Context()))
 	c.must(lab.Eventually(t.Context(), 30*time.Second, func(context.Context) error { return c.led("control-2") }))
-	c.works("works-1")
+	c.works("works-1", 30*time.Second)
 
 	p1 = c.startClusterRole(n1, elect...)
 	c.ready(n1, clusterHealth)
 	c.must(p2.Stop(t.Context()))
 	// Given back, so that nobody has to wait for it to run out.
 	c.must(lab.Eventually(t.Context(), 8*time.Second, func(context.Context) error { return c.led("control-1") }))
-	c.works("works-2")
+	c.works("works-2", 30*time.Second)
 
 	p2 = c.startClusterRole(n2, elect...)
 	c.ready(n2, clusterHealth)
@@ -54,7 +54,7 @@ func TestLeaderHandOver(t *testing.T) {
 	c.must(lab.Eventually(t.Context(), 40*time.Second, func(ctx context.Context) error {
 		return errors.Join(readyz(ctx, n1, clusterHealth), readyz(ctx, n2, clusterHealth))
 	}))
-	c.works("works-3")
+	c.works("works-3", 90*time.Second) // a watch of client-go backs off to a minute while there is no API server
 
 	if after := c.versions("tenant", "blue"); after != before {
 		t.Errorf("network and Uplink were written when the leader changed: %s, before %s", after, before)
@@ -117,7 +117,7 @@ func TestClusterRoleBootsWithoutAnything(t *testing.T) {
 	c.healthy(n, clusterHealth)
 	c.must(c.ApplyFile(t.Context(), ovnKubernetesCRDs))
 	c.ready(n, clusterHealth)
-	c.works("blue")
+	c.works("blue", 30*time.Second)
 }
 
 // led is nil once a replica holds the Lease.
@@ -137,10 +137,10 @@ func (c *cluster) led(by string) error {
 }
 
 // works makes an Uplink and waits until somebody has set its Ready.
-func (c *cluster) works(uplink string) {
+func (c *cluster) works(uplink string, d time.Duration) {
 	c.t.Helper()
 	c.uplink(uplink, nodeConfig("e0", nil))
-	c.must(lab.Eventually(c.t.Context(), 30*time.Second, func(ctx context.Context) error {
+	c.must(lab.Eventually(c.t.Context(), d, func(ctx context.Context) error {
 		u, err := c.client.K8sV1alpha1().Uplinks().Get(ctx, uplink, metav1.GetOptions{})
 		if err == nil && len(u.Status.Conditions) == 0 {
 			err = errors.New("no condition")
