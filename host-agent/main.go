@@ -9,6 +9,7 @@ import (
 
 	"github.com/ovn-uplink/ovn-uplink/host-agent/hostlink"
 	"github.com/ovn-uplink/ovn-uplink/shared/agent"
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel"
 	"github.com/ovn-uplink/ovn-uplink/shared/kube"
 	"github.com/spf13/cobra"
 )
@@ -41,6 +42,9 @@ UplinkState "<uplink>.<node>". It follows every change of the interface by netli
 			}
 			if err := agent.CheckNodeName("--node-name", options.NodeName); err != nil {
 				return err
+			}
+			if err := (&kernel.Sysfs{Root: sysfs}).Check(); err != nil {
+				return &agent.UsageError{Err: err}
 			}
 			config, err := kube.Config(options.Kubeconfig, component, agent.Version)
 			if err != nil {

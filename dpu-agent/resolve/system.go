@@ -58,6 +58,9 @@ type eyes struct {
 
 // open makes the monitors. An error is a mistake in a flag, or in a file that one names.
 func open(system System) (*eyes, error) {
+	if err := (&kernel.Sysfs{Root: system.SysfsRoot}).Check(); err != nil {
+		return nil, &agent.UsageError{Err: err}
+	}
 	ovs, err := bridge.NewMonitor(bridge.Config{Endpoint: system.OVSDB})
 	if err != nil {
 		return nil, &agent.UsageError{Err: err}

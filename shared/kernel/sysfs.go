@@ -195,6 +195,14 @@ func (s *Sysfs) end(what string) {
 	s.accesses[what] = a
 }
 
+// Check says what is wrong with a root that an administrator gave; nil for one that is a sysfs.
+func (s *Sysfs) Check() error {
+	if err := s.absence(); !errors.Is(err, ErrAbsent) {
+		return err
+	}
+	return nil
+}
+
 // absence is ErrAbsent, if what is not there is missing from a sysfs. Where none is mounted, nothing is known.
 func (s *Sysfs) absence() error {
 	if _, err := os.Stat(s.Path(netDevices)); err != nil {

@@ -91,7 +91,7 @@ func TestTokenWithoutNode(t *testing.T) {
 	c := newGuardedCluster(t)
 	n := c.host("worker-a", nil)
 	c.uplink("blue", nodeConfig("e0", nil))
-	args := []string{"--node-name", "worker-a", "--sysfs-root", n.SysfsRoot()}
+	args := []string{"--node-name", "worker-a"}
 	agent := c.startAs(n, c.unbound(manifests.HostAccount), "host-agent", args...)
 	c.logged(agent, "its credentials name no node")
 	c.noState("blue", "worker-a", time.Second)
@@ -106,7 +106,7 @@ func TestAgentOfAnotherNode(t *testing.T) {
 	c := newGuardedCluster(t)
 	n := c.host("worker-a", nil)
 	c.uplink("blue", nodeConfig("e0", nil))
-	agent := c.startAs(n, c.podOf(manifests.HostAccount, "worker-b"), "host-agent", "--node-name", "worker-a", "--sysfs-root", n.SysfsRoot())
+	agent := c.startAs(n, c.podOf(manifests.HostAccount, "worker-b"), "host-agent", "--node-name", "worker-a")
 	c.logged(agent, "it is of node worker-a")
 	c.noState("blue", "worker-a", time.Second)
 }

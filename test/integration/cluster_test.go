@@ -132,9 +132,17 @@ func (c *cluster) uplink(name string, configs ...v1alpha1.UplinkNodeConfig) {
 // hostAgent starts a host-agent inside a node's namespace and waits until it is ready.
 func (c *cluster) hostAgent(n *lab.Node, args ...string) *lab.Process {
 	c.t.Helper()
-	p := c.start(n, "host-agent", append([]string{"--node-name", n.Name, "--sysfs-root", n.SysfsRoot()}, args...)...)
+	p := c.start(n, "host-agent", append(append([]string{"--node-name", n.Name}, sysfs(n)...), args...)...)
 	c.ready(n, "127.0.0.1:9981")
 	return p
+}
+
+// sysfs gives an agent the node's simulated sysfs where it has one; else it reads the one of its namespace.
+func sysfs(n *lab.Node) []string {
+	if _, err := os.Stat(n.SysfsRoot()); err != nil {
+		return nil
+	}
+	return []string{"--sysfs-root", n.SysfsRoot()}
 }
 
 // start starts an agent with the administrator's credentials.

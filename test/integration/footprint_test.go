@@ -19,7 +19,7 @@ func TestHostAgentFootprint(t *testing.T) {
 	for i := range 50 {
 		c.uplink(fmt.Sprintf("tenant-%d", i), nodeConfig("e0", nil))
 	}
-	p := c.start(n, shipped, "--node-name", n.Name, "--sysfs-root", n.SysfsRoot())
+	p := c.start(n, shipped, "--node-name", n.Name)
 	c.ready(n, hostHealth)
 	c.within(20*time.Second, "tenant-49", n.Name, hostReady)
 	pause(t, time.Minute)

@@ -61,7 +61,7 @@ func (c *cluster) allRoles(n *lab.Regular, args ...string) *lab.Process {
 }
 
 func regularArgs(n *lab.Regular, args ...string) []string {
-	return append([]string{"--role", "all", "--node-name", n.Name, "--ovs-db", n.OVS.DB(), "--sysfs-root", n.SysfsRoot()}, args...)
+	return append([]string{"--role", "all", "--node-name", n.Name, "--ovs-db", n.OVS.DB()}, args...)
 }
 
 // cardAgent starts the dpu-agent of a card.
