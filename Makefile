@@ -18,6 +18,10 @@ VERSION ?= $(shell cat VERSION)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X $(MODULE)/shared/agent.Version=$(VERSION) -X $(MODULE)/shared/agent.Commit=$(COMMIT)
 ARCHES  ?= amd64 arm64
+OUT     ?= bin
+# The host agent idles beside tenants' workloads, and nearly all of its memory is its own code: without inlining there
+# is a twelfth less of it, and nothing that it does is any slower to notice.
+HOST_GCFLAGS := -gcflags=all=-l
 
 .PHONY: help
 help: ## List the targets
@@ -27,8 +31,9 @@ help: ## List the targets
 build: ## Build host-agent and dpu-agent for every architecture into bin/<os>-<arch>
 	@for arch in $(ARCHES); do \
 		echo "building host-agent and dpu-agent $(VERSION) for linux/$$arch"; \
-		mkdir -p bin/linux-$$arch; \
-		GOOS=linux GOARCH=$$arch go build -ldflags '$(LDFLAGS)' -o bin/linux-$$arch/ ./host-agent ./dpu-agent; \
+		mkdir -p $(OUT)/linux-$$arch; \
+		GOOS=linux GOARCH=$$arch go build -ldflags '$(LDFLAGS)' $(HOST_GCFLAGS) -o $(OUT)/linux-$$arch/ ./host-agent; \
+		GOOS=linux GOARCH=$$arch go build -ldflags '$(LDFLAGS)' -o $(OUT)/linux-$$arch/ ./dpu-agent; \
 	done
 
 .PHONY: generate

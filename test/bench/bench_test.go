@@ -162,6 +162,16 @@ func TestMemories(t *testing.T) {
 	}
 }
 
+func TestQuickDoesNotJudgeMemory(t *testing.T) {
+	r := resident{30 * mebibyte, mebibyte}
+	rows := (&bench{quick: true}).memories(memory{r, r, r}, memory{r, r, r}, memory{r, r, r})
+	for _, r := range rows[:3] {
+		if r.Verdict != noTarget {
+			t.Errorf("%s is %s", r.Measure, r.Verdict)
+		}
+	}
+}
+
 func TestParseResident(t *testing.T) {
 	got, err := parseResident("Name:\tx\nVmRSS:\t   18000 kB\nRssAnon:\t    6000 kB\nRssFile:\t   12000 kB\n")
 	if want := (resident{18000 << 10, 6000 << 10}); err != nil || got != want {

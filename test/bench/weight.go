@@ -111,17 +111,26 @@ func (b *bench) binaries() ([]row, error) {
 }
 
 func (b *bench) memories(few, many, crowded memory) []row {
-	how := fmt.Sprintf("after %.0f s (own: not of files)", b.age().Seconds())
+	how := fmt.Sprintf("after %.0f s (own: anonymous pages)", b.age().Seconds())
+	target := "≤ 20 MiB"
+	if b.quick {
+		// The target is for an agent that has given back what only its start took, which is after 20 s at the latest.
+		target += " after 60 s: not judged"
+	}
 	line := func(what string, m memory) row {
-		return row{
+		r := row{
 			Measure: "host-agent, RSS, " + what, How: how,
 			Figure: fmt.Sprintf("%s; all-in-one %s = %s", m.host, m.allinone, times(m.allinone.all, m.host.all)),
-			Target: "≤ 20 MiB", Verdict: judge(m.host.all <= maxRSS),
+			Target: target, Verdict: judge(m.host.all <= maxRSS),
 			Values: map[string]float64{
 				"host-agent": float64(m.host.all), "host-agent-own": float64(m.host.own),
 				"all-in-one": float64(m.allinone.all), "all-in-one-own": float64(m.allinone.own),
 			},
 		}
+		if b.quick {
+			r.Verdict = noTarget
+		}
+		return r
 	}
 	growth := func(before, after resident) float64 { return float64(after.all) / float64(before.all) }
 	host, allinone := growth(many.host, crowded.host), growth(many.allinone, crowded.allinone)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,19 +40,20 @@ func TestMain(m *testing.M) {
 	}
 	binaries = dir
 	// With the race detector, like the tests; the agent whose weight is measured as it is shipped.
-	build("1", "-race", "-o", dir, "../../host-agent", "../../dpu-agent")
-	build("0", "-ldflags", "-s -w", "-o", filepath.Join(dir, shipped), "../../host-agent")
+	run("go", "build", "-trimpath", "-buildvcs=false", "-race", "-o", dir, "../../host-agent", "../../dpu-agent")
+	run("make", "-s", "-C", "../..", "build", "ARCHES="+runtime.GOARCH, "OUT="+dir)
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }
 
 // shipped is where below binaries the host agent is as it is shipped.
-const shipped = "host-agent-shipped"
+var shipped = filepath.Join("linux-"+runtime.GOARCH, "host-agent")
 
-func build(cgo string, args ...string) {
-	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-buildvcs=false"}, args...)...)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
+func run(program string, args ...string) {
+	cmd := exec.Command(program, args...)
+	// Make says itself whether it wants cgo.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CGO_ENABLED=") })
 	if out, err := cmd.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the agents: %v\n%s", err, out)
 		os.Exit(1)
@@ -156,7 +159,7 @@ func (c *cluster) start(n *lab.Node, agent string, args ...string) *lab.Process 
 func (c *cluster) startAs(n *lab.Node, kubeconfig, agent string, args ...string) *lab.Process {
 	c.t.Helper()
 	argv := append([]string{filepath.Join(binaries, agent), "--kubeconfig", kubeconfig, "--log-level", "debug"}, args...)
-	p, err := n.Start(c.t.Context(), agent, argv, []string{"GORACE=halt_on_error=1"})
+	p, err := n.Start(c.t.Context(), filepath.Base(agent), argv, []string{"GORACE=halt_on_error=1"})
 	c.must(err)
 	c.t.Cleanup(func() {
 		if strings.Contains(p.Log(1<<20), "DATA RACE") {

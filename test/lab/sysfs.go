@@ -53,6 +53,7 @@ func (n *Node) SetSysfs(netdevs []SysfsNetdev, functions []SysfsPCI) error {
 		return fmt.Errorf("set sysfs of %s: %w", n.Name, err)
 	}
 	w := sysfsWriter{root: tree}
+	w.directory("class/net") // a sysfs has it even where there is no interface
 	for _, f := range functions {
 		w.function(f)
 	}
@@ -96,6 +97,12 @@ type sysfsWriter struct {
 }
 
 const pciRoot = "devices/pci0000:00"
+
+func (w *sysfsWriter) directory(path string) {
+	if w.err == nil {
+		w.err = os.MkdirAll(filepath.Join(w.root, path), 0o755)
+	}
+}
 
 func (w *sysfsWriter) function(f SysfsPCI) {
 	dir := filepath.Join(pciRoot, f.Address)
