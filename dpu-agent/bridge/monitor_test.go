@@ -118,7 +118,7 @@ func TestMonitorKeepsTheLastView(t *testing.T) {
 	started := time.Now()
 	server.Vsctl("del-port", "br-blue", "p0")
 	eventually(t, "the loss of the port", func() bool { return strings.Contains(uplink(m), "it has no ports") })
-	if took := time.Since(started); took > time.Second {
+	if took := time.Since(started); took > 5*time.Second { // an event, not the resync
 		t.Errorf("drift was seen after %s", took)
 	}
 	// What nobody asks about is no change.

@@ -16,8 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// followTime is how soon a change must be in the latest snapshot.
-const followTime = 500 * time.Millisecond
+// followTime is how long a change may take to be in the latest snapshot, on a machine that is busy. How soon it is
+// published is for the integration tests to measure.
+const followTime = 5 * time.Second
 
 // newVeth makes a namespace with ens3, a veth with a carrier.
 func newVeth(t *testing.T) *kerneltest.Namespace {
@@ -291,10 +292,18 @@ func TestMonitorSurvivesOverflow(t *testing.T) {
 		m.subscribe = func() (*subscription, error) { return subscribe(&ns.Handle, 1) }
 		m.options.Metrics.Resubscribed = func(err error) { causes <- err }
 	})
-	ns.IPBatch(many(2000, "addr add 10.0.%d.%d/32 dev ens3")...)
-	await("all addresses", 10*time.Second, func(s *Snapshot) bool { return len(s.Addrs) >= 2000 })
+	// A reader that is quick may keep up once, but not every time.
+	for range 10 {
+		ns.IPBatch(many(2000, "addr add 10.0.%d.%d/32 dev ens3")...)
+		await("all addresses", 10*time.Second, func(s *Snapshot) bool { return len(s.Addrs) >= 2000 })
+		if len(causes) > 0 {
+			break
+		}
+		ns.IPBatch(many(2000, "addr del 10.0.%d.%d/32 dev ens3")...)
+		await("no address", 10*time.Second, func(s *Snapshot) bool { return len(s.Addrs) < 10 })
+	}
 	if len(causes) == 0 {
-		t.Fatal("2000 events did not overflow the smallest buffer")
+		t.Fatal("tens of thousands of events did not overflow the smallest buffer")
 	}
 	if err := <-causes; !errors.Is(err, unix.ENOBUFS) {
 		t.Errorf("the subscription was lost by %v", err)
