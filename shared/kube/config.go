@@ -29,7 +29,7 @@ func Config(kubeconfig, component, version string) (*rest.Config, error) {
 	}
 	config.UserAgent = fmt.Sprintf("%s/%s (%s/%s)", component, version, runtime.GOOS, runtime.GOARCH)
 	// A node agent writes a few objects per change; the limit only guards the API server against a bug.
-	config.QPS, config.Burst = 20, 50
+	config.QPS, config.Burst = 50, 200
 	return config, nil
 }
 
