@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/k8snetworkplumbingwg/sriovnet"
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel"
 	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 )
 
@@ -34,7 +35,7 @@ func (x *Index) addPort(p Port, link Link) {
 	if uplinkstate.UsableMAC(p.HWAddr) {
 		r.mac, r.PeerMAC = p.HWAddr, p.HWAddr.String()
 	}
-	name, named := ParsePortName(link.PortName)
+	name, named := kernel.ParsePortName(link.PortName)
 	r.Side = sideOf(p, name, named)
 	x.add(r, p.Flavour)
 }
@@ -48,12 +49,12 @@ func (x *Index) addLink(link Link) {
 		return
 	}
 	source := "phys_port_name"
-	name, named := ParsePortName(link.PortName)
+	name, named := kernel.ParsePortName(link.PortName)
 	if !named {
 		// The kernel's name did not fit, or was replaced: what else the interface is called may be that name.
 		source = "alternative name"
 		for _, text := range append(slices.Clone(link.AltNames), link.Alias) {
-			if name, named = ParsePortName(text); named {
+			if name, named = kernel.ParsePortName(text); named {
 				break
 			}
 		}

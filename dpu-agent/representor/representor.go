@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"github.com/k8snetworkplumbingwg/sriovnet"
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel"
 )
 
 // Side is on which machine the function behind a representor is.
@@ -65,7 +66,7 @@ func number(attribute *uint32) uint32 {
 }
 
 // sideOf believes devlink's external attribute; kernels before 5.10 have none, and neither controller numbers.
-func sideOf(p Port, name PortName, named bool) Side {
+func sideOf(p Port, name kernel.PortName, named bool) Side {
 	switch {
 	case p.External != nil && *p.External:
 		return Host
@@ -81,7 +82,7 @@ func sideOf(p Port, name PortName, named bool) Side {
 
 // sideOfName: only functions of other machines have a controller in their name. A machine has no representor of
 // its own PF.
-func sideOfName(name PortName) Side {
+func sideOfName(name kernel.PortName) Side {
 	if name.Controller != nil || name.Flavour == sriovnet.PORT_FLAVOUR_PCI_PF {
 		return Host
 	}

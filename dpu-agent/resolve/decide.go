@@ -71,19 +71,19 @@ func incomplete(data uplinkstate.HostData) string {
 // Finding is the chain from the host's interface to the wire.
 type Finding struct {
 	// Bridge is the OVS bridge, Port its host-facing port: the bridge's own name when that is its internal one.
-	Bridge string `json:"bridge,omitempty"`
-	Port   string `json:"port,omitempty"`
+	Bridge string
+	Port   string
 	// Method is how the port was found.
-	Method string `json:"method,omitempty"`
+	Method string
 	// Unverified is true when no MAC could be read that confirms the match by function numbers.
-	Unverified bool `json:"unverified,omitempty"`
+	Unverified bool
 	// UplinkPort is the OVS port to the wire; Via are the patch ports and bridges in between.
-	UplinkPort string   `json:"uplinkPort,omitempty"`
-	Via        []string `json:"via,omitempty"`
+	UplinkPort string
+	Via        []string
 	// VLAN is the tag of the host-facing port.
-	VLAN *int32 `json:"vlan,omitempty"`
+	VLAN *int32
 	// Warnings do not keep the uplink from working as far as one can tell from here.
-	Warnings []string `json:"warnings,omitempty"`
+	Warnings []string
 }
 
 // String is the message of Resolved=True.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,8 +32,11 @@ const (
 	silentPause = 30 * time.Second
 )
 
-// representor is the phys_port_name of a switchdev representor (__devlink_port_phys_port_name_get of the kernel).
-var representor = regexp.MustCompile(`^(c\d+)?pf\d+((vf|sf)\d+)?$`)
+// isRepresentor tells a switchdev representor by its phys_port_name.
+func isRepresentor(port string) bool {
+	name, ok := kernel.ParsePortName(port)
+	return ok && name.Flavour != sriovnet.PORT_FLAVOUR_PHYSICAL
+}
 
 // FunctionReader finds the PCI function behind an interface. It may be used from several goroutines.
 type FunctionReader struct {
@@ -161,7 +163,7 @@ func (r FunctionReader) pciFunction(ctx context.Context, s *kernel.Snapshot, net
 	switch {
 	case errors.Is(err, kernel.ErrAbsent):
 		port, err := r.portName(ctx, netdev)
-		if err != nil || representor.MatchString(port) {
+		if err != nil || isRepresentor(port) {
 			return nil, err
 		}
 		return r.onPhysical(ctx, s, address, netdev)

@@ -6,18 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
-	"regexp"
-	"strconv"
 
 	"github.com/k8snetworkplumbingwg/sriovnet"
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
 	"github.com/ovn-uplink/ovn-uplink/shared/kernel"
 	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 )
-
-// physicalPort is the phys_port_name of a card's own port.
-var physicalPort = regexp.MustCompile(`^p(\d+)$`)
 
 // onPhysical describes a physical function. netdev is its interface, "" if that is to be found; there may be
 // none, in another network namespace or while the function is passed to a virtual machine.
@@ -43,10 +39,8 @@ func (r FunctionReader) onPhysical(ctx context.Context, s *kernel.Snapshot, addr
 	// The port number is what the card itself calls the function, and stays when a hypervisor gives the
 	// function another address. mlx5 calls both ends by mlx5_get_dev_index, which is native_port_num - 1, or
 	// the PCI function number where firmware has none.
-	if match := physicalPort.FindStringSubmatch(port); match != nil {
-		if n, err := strconv.ParseUint(match[1], 10, 16); err == nil {
-			function.PFID = int32(n)
-		}
+	if name, ok := kernel.ParsePortName(port); ok && name.Flavour == sriovnet.PORT_FLAVOUR_PHYSICAL && name.Number <= math.MaxUint16 {
+		function.PFID = int32(name.Number)
 	}
 	if function.PFMAC, err = r.anchorMAC(ctx, s, netdev); err != nil {
 		return nil, err
