@@ -12,7 +12,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/ovn-uplink/ovn-uplink/dpu-agent/resolve"
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/locate"
 	"github.com/ovn-uplink/ovn-uplink/host-agent/hostlink"
 	"github.com/ovn-uplink/ovn-uplink/shared/agent"
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
@@ -85,6 +85,7 @@ func (f *flags) inspect(ctx context.Context, w io.Writer, s subject, output stri
 	if err != nil {
 		return err
 	}
+	f.system.Regular = role == roleAll
 	var host uplinkstate.HostData
 	switch {
 	case s.uplink != "":
@@ -99,13 +100,13 @@ func (f *flags) inspect(ctx context.Context, w io.Writer, s subject, output stri
 	if err != nil {
 		return err
 	}
-	report, err := resolve.Inspect(ctx, f.system, role == roleAll, host)
+	report, err := locate.Inspect(ctx, f.system, host)
 	if err != nil {
 		return err
 	}
 	full := struct {
 		Host chainHost `json:"host"`
-		resolve.Report
+		locate.Report
 	}{hostOf(host), report}
 	if err := agent.Print(w, output, full, func(w io.Writer) { printChain(w, full.Host, report) }); err != nil {
 		return err
@@ -122,7 +123,7 @@ func (f *flags) published(ctx context.Context, role, uplink string) (uplinkstate
 	if role == roleDPU {
 		if node = f.hostNodeName; node == "" {
 			var err error
-			if node, err = resolve.HostNode(ctx, f.system); err != nil {
+			if node, err = locate.HostNode(ctx, f.system); err != nil {
 				return uplinkstate.HostData{}, err
 			}
 		}

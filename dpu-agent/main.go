@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/locate"
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/resolve"
 	"github.com/ovn-uplink/ovn-uplink/host-agent/hostlink"
 	"github.com/ovn-uplink/ovn-uplink/shared/agent"
@@ -26,7 +27,7 @@ type flags struct {
 	agent.Options
 	role         string
 	hostNodeName string
-	system       resolve.System
+	system       locate.System
 }
 
 func command() *cobra.Command {
@@ -85,27 +86,39 @@ func (f *flags) roles(config *rest.Config) ([]agent.Role, error) {
 		return nil, err
 	}
 	slog.Info("role", "role", role, "why", why)
-	resolveConfig := resolve.Config{System: f.system, Settle: f.Settle, Resync: f.Resync, Component: component}
+	f.system.Regular, f.system.Resync = role == roleAll, f.Resync
 	if role == roleDPU {
 		if f.hostNodeName != "" {
 			if err := agent.CheckNodeName("--host-node-name", f.hostNodeName); err != nil {
 				return nil, err
 			}
 		}
-		resolveConfig.Node = f.hostNodeName
-		dpu, err := resolve.New(config, resolveConfig)
-		return []agent.Role{dpu}, err
+		f.system.HostNode = f.hostNodeName
+		return f.dpuRoles(config)
 	}
 	if err := agent.CheckNodeName("--node-name", f.NodeName); err != nil {
 		return nil, err
 	}
+	f.system.HostNode = f.NodeName
 	host, err := hostlink.New(config, hostlink.Config{
 		Node: f.NodeName, Settle: f.Settle, Resync: f.Resync, SysfsRoot: f.system.SysfsRoot,
 	})
 	if err != nil {
 		return nil, err
 	}
-	resolveConfig.Node, resolveConfig.Regular = f.NodeName, true
-	dpu, err := resolve.New(config, resolveConfig)
-	return []agent.Role{host, dpu}, err
+	dpu, err := f.dpuRoles(config)
+	return append([]agent.Role{host}, dpu...), err
+}
+
+// dpuRoles are the roles of the side that Open vSwitch runs on, and the observer that they share.
+func (f *flags) dpuRoles(config *rest.Config) ([]agent.Role, error) {
+	observer, err := locate.Open(f.system)
+	if err != nil {
+		return nil, err
+	}
+	resolver, err := resolve.New(config, observer, resolve.Config{Settle: f.Settle, Resync: f.Resync, Component: component})
+	if err != nil {
+		return nil, err
+	}
+	return []agent.Role{observer, resolver}, nil
 }

@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/ovn-uplink/ovn-uplink/dpu-agent/resolve"
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/locate"
 	"github.com/ovn-uplink/ovn-uplink/shared/agent"
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
 	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
@@ -25,7 +25,7 @@ func hostOf(data uplinkstate.HostData) chainHost {
 	return chainHost{data.Interface, data.MAC.String(), data.Function}
 }
 
-func printChain(w io.Writer, host chainHost, r resolve.Report) {
+func printChain(w io.Writer, host chainHost, r locate.Report) {
 	table := agent.NewTable(w)
 	defer table.Flush()
 	line := table.Line

@@ -3,11 +3,14 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
+	"os"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,15 +22,18 @@ type Config struct {
 	// Endpoint and TLS are those of ovsdb.Config.
 	Endpoint string
 	TLS      *tls.Config
-	// Chassis is the name under which ovn-controller runs, if it was told another one than external_ids:system-id.
+	// Chassis is the name that ovn-controller(8) was started with (-n); empty if it was not given one.
 	Chassis string
-	Logger  *slog.Logger
+	// ChassisFile is the file by which ovn-controller is told another chassis name than external_ids:system-id. It
+	// is read whenever the database changes, and need not exist; empty for none.
+	ChassisFile string
+	Logger      *slog.Logger
 }
 
 // Monitor keeps a View of one Open vSwitch.
 type Monitor struct {
 	db        *ovsdb.Client
-	chassis   string
+	config    Config
 	listeners []func()
 
 	mu      sync.Mutex
@@ -44,7 +50,7 @@ func NewMonitor(c Config) (*Monitor, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Monitor{db: db, chassis: c.Chassis}
+	m := &Monitor{db: db, config: c}
 	db.OnChange(m.refresh)
 	return m, nil
 }
@@ -89,7 +95,7 @@ func (m *Monitor) refresh() {
 	known := err == nil
 	view := m.view
 	if known {
-		next := newView(content, m.chassis)
+		next := newView(content, cmp.Or(m.config.Chassis, readChassis(m.config.ChassisFile)))
 		if known = !m.doubt(next, time.Now()); known {
 			view = next
 		}
@@ -120,4 +126,17 @@ func (m *Monitor) doubt(next *View, now time.Time) bool {
 		time.AfterFunc(emptyGrace, m.refresh)
 	}
 	return now.Sub(m.doubted) < emptyGrace
+}
+
+// readChassis reads the name in a system-id-override file, empty where there is none.
+func readChassis(path string) string {
+	if path == "" {
+		return ""
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "" // as ovn-controller does
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimSpace(line)
 }

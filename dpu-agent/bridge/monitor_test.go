@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -96,8 +98,12 @@ func TestMonitor(t *testing.T) {
 func TestMonitorKeepsTheLastView(t *testing.T) {
 	server := ovsdbtest.Start(t)
 	server.Vsctl("add-br", "br-blue", "--", "add-port", "br-blue", "p0", "--", "set", "Interface", "p0", "ofport=3")
+	other := filepath.Join(t.TempDir(), "system-id-override")
+	if err := os.WriteFile(other, []byte("other\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var told atomic.Int32
-	m := watch(t, Config{Endpoint: server.Endpoint(), Chassis: "other"}, func() { told.Add(1) })
+	m := watch(t, Config{Endpoint: server.Endpoint(), ChassisFile: other}, func() { told.Add(1) })
 	eventually(t, "the uplink", func() bool { return uplink(m) == "p0" })
 	if v, _ := m.Latest(); v.Chassis != "other" {
 		t.Errorf("chassis %s", v.Chassis)

@@ -11,8 +11,8 @@ import (
 type View struct {
 	// UUID is the UUID of the Open_vSwitch row, for those who write to it.
 	UUID string `json:"-"`
-	// Chassis is the name under which ovn-controller runs: external_ids:system-id, unless the Monitor was told
-	// another one.
+	// Chassis is the name under which ovn-controller runs: external_ids:system-id, unless its system-id-override
+	// file has another one.
 	Chassis string `json:"chassis,omitempty"`
 	// ExternalIDs are those of the Open_vSwitch row.
 	ExternalIDs map[string]string `json:"externalIDs,omitempty"`

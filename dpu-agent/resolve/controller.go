@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/locate"
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
 	"github.com/ovn-uplink/ovn-uplink/shared/events"
 	"github.com/ovn-uplink/ovn-uplink/shared/kube"
@@ -33,7 +34,10 @@ func (r *Role) reconcile(ctx context.Context, name string) (reconcile.Result, er
 		return r.release(ctx, state)
 	}
 	host, published := uplinkstate.HostHalfOf(state)
-	wish, found, err := decide(host, published, r.find)
+	wish, found, err := decide(host, published, func(data uplinkstate.HostData) (locate.Finding, error) {
+		found, _, err := r.observer.Find(data)
+		return found, err
+	})
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("resolve %s: %w", name, err)
 	}
@@ -125,7 +129,7 @@ func (r *Role) announce(state *v1alpha1.UplinkState, before, now uplinkstate.DPU
 }
 
 // warn reports what is not in the way but will surprise, each once while it lasts.
-func (r *Role) warn(state *v1alpha1.UplinkState, found Finding) {
+func (r *Role) warn(state *v1alpha1.UplinkState, found locate.Finding) {
 	warning := strings.Join(found.Warnings, "; ")
 	if r.warned[state.Name] == warning {
 		return

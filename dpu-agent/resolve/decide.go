@@ -4,9 +4,8 @@ package resolve
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/locate"
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
 	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 )
@@ -14,23 +13,23 @@ import (
 // decide says what the dpu half of a state should be, from the host half alone and what find sees of Open
 // vSwitch. Reasons are checked in the order of the contract. An error means that nobody can say: what is
 // published stays.
-func decide(host uplinkstate.HostHalf, published bool, find func(uplinkstate.HostData) (Finding, error)) (uplinkstate.DPUHalf, Finding, error) {
+func decide(host uplinkstate.HostHalf, published bool, find func(uplinkstate.HostData) (locate.Finding, error)) (uplinkstate.DPUHalf, locate.Finding, error) {
 	if !published {
 		return failed(uplinkstate.Problemf(uplinkstate.ReasonWaitingForDPUHost,
-			"the host has published nothing yet; is the host-agent of this node running?"), 0), Finding{}, nil
+			"the host has published nothing yet; is the host-agent of this node running?"), 0), locate.Finding{}, nil
 	}
 	generation := host.Ready.Generation
 	if !host.Ready.Status && !uplinkstate.IsHostReason(host.Ready.Reason) {
 		return failed(uplinkstate.Problemf(uplinkstate.ReasonWaitingForDPUHost,
-			"the host's data is not ready, for a reason that is not known here: %s: %s", host.Ready.Reason, host.Ready.Message), generation), Finding{}, nil
+			"the host's data is not ready, for a reason that is not known here: %s: %s", host.Ready.Reason, host.Ready.Message), generation), locate.Finding{}, nil
 	}
 	if !host.Ready.Status {
 		// The host's own reason, so that whoever looks at Resolved sees the cause and not that one waits for it.
-		return failed(&uplinkstate.Problem{Reason: host.Ready.Reason, Message: host.Ready.Message}, generation), Finding{}, nil
+		return failed(&uplinkstate.Problem{Reason: host.Ready.Reason, Message: host.Ready.Message}, generation), locate.Finding{}, nil
 	}
 	if missing := incomplete(host.Data); missing != "" {
 		return failed(uplinkstate.Problemf(uplinkstate.ReasonWaitingForDPUHost,
-			"the host says its data is complete, but %s is missing or unusable", missing), generation), Finding{}, nil
+			"the host says its data is complete, but %s is missing or unusable", missing), generation), locate.Finding{}, nil
 	}
 	found, err := find(host.Data)
 	var problem *uplinkstate.Problem
@@ -66,35 +65,4 @@ func incomplete(data uplinkstate.HostData) string {
 		return "ipAddresses"
 	}
 	return ""
-}
-
-// Finding is the chain from the host's interface to the wire.
-type Finding struct {
-	// Bridge is the OVS bridge, Port its host-facing port: the bridge's own name when that is its internal one.
-	Bridge string
-	Port   string
-	// Method is how the port was found.
-	Method string
-	// Unverified is true when no MAC could be read that confirms the match by function numbers.
-	Unverified bool
-	// UplinkPort is the OVS port to the wire; Via are the patch ports and bridges in between.
-	UplinkPort string
-	Via        []string
-	// VLAN is the tag of the host-facing port.
-	VLAN *int32
-	// Warnings do not keep the uplink from working as far as one can tell from here.
-	Warnings []string
-}
-
-// String is the message of Resolved=True.
-func (f Finding) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "bridge %s found by %s, uplink port %s", f.Bridge, f.Method, f.UplinkPort)
-	if len(f.Via) > 0 {
-		fmt.Fprintf(&b, " via %s", strings.Join(f.Via, ", "))
-	}
-	if f.Unverified {
-		b.WriteString("; identity not verified by MAC")
-	}
-	return b.String()
 }

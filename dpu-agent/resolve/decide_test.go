@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/locate"
 	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 )
 
@@ -34,18 +35,18 @@ func TestDecide(t *testing.T) {
 		take(&half.Data)
 		return half
 	}
-	found := func(uplinkstate.HostData) (Finding, error) {
-		return Finding{Bridge: "br-ext", UplinkPort: "p0", Method: "host MAC"}, nil
+	found := func(uplinkstate.HostData) (locate.Finding, error) {
+		return locate.Finding{Bridge: "br-ext", UplinkPort: "p0", Method: "host MAC"}, nil
 	}
-	problem := func(reason string) func(uplinkstate.HostData) (Finding, error) {
-		return func(uplinkstate.HostData) (Finding, error) {
-			return Finding{Bridge: "br-x"}, uplinkstate.Problemf(reason, "seen on the bridge")
+	problem := func(reason string) func(uplinkstate.HostData) (locate.Finding, error) {
+		return func(uplinkstate.HostData) (locate.Finding, error) {
+			return locate.Finding{Bridge: "br-x"}, uplinkstate.Problemf(reason, "seen on the bridge")
 		}
 	}
 	for name, tc := range map[string]struct {
 		host      uplinkstate.HostHalf
 		published bool
-		find      func(uplinkstate.HostData) (Finding, error)
+		find      func(uplinkstate.HostData) (locate.Finding, error)
 		reason    string
 		message   string
 	}{
@@ -80,14 +81,14 @@ func TestDecide(t *testing.T) {
 // What cannot be read is unknown: no condition is made from it.
 func TestUnknownIsNotFalse(t *testing.T) {
 	unknown := errors.New("devlink is busy")
-	_, _, err := decide(goodHost(), true, func(uplinkstate.HostData) (Finding, error) { return Finding{}, unknown })
+	_, _, err := decide(goodHost(), true, func(uplinkstate.HostData) (locate.Finding, error) { return locate.Finding{}, unknown })
 	if !errors.Is(err, unknown) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestFindingString(t *testing.T) {
-	f := Finding{Bridge: "br-ovn", Method: "host function", UplinkPort: "p0", Via: []string{"br-ovn/puplinkbrovn"}, Unverified: true}
+	f := locate.Finding{Bridge: "br-ovn", Method: "host function", UplinkPort: "p0", Via: []string{"br-ovn/puplinkbrovn"}, Unverified: true}
 	want := "bridge br-ovn found by host function, uplink port p0 via br-ovn/puplinkbrovn; identity not verified by MAC"
 	if got := f.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -14,26 +14,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/locate"
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
 	"github.com/ovn-uplink/ovn-uplink/shared/events"
 	"github.com/ovn-uplink/ovn-uplink/shared/kube"
 	"github.com/ovn-uplink/ovn-uplink/shared/reconcile"
 	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 )
 
-// hostNodeNameKey is the external_ids key by which OVN-Kubernetes names the host of a DPU.
-const hostNodeNameKey = "host-k8s-nodename"
-
 // Config is what the role needs to know.
 type Config struct {
-	// Node is the name of the Node whose states to resolve; empty: what Open vSwitch says of the host.
-	Node string
-	// Regular is true where Open vSwitch runs on the same machine as the workload.
-	Regular bool
-	System  System
 	// Settle is how long a change must last before it is published.
 	Settle time.Duration
 	// Resync is how often everything is looked at although no event came.
@@ -46,8 +38,7 @@ type Role struct {
 	config    Config
 	rest      *rest.Config
 	client    kube.Resource[*v1alpha1.UplinkState]
-	eyes      *eyes
-	locate    locator
+	observer  *locate.Observer
 	loop      *reconcile.Loop
 	settle    *reconcile.Settle[uplinkstate.DPUHalf]
 	intruders uplinkstate.Intruders
@@ -61,31 +52,22 @@ type Role struct {
 }
 
 // New makes the role; Run starts it. An error is a mistake in the Config.
-func New(rc *rest.Config, config Config) (*Role, error) {
+func New(rc *rest.Config, observer *locate.Observer, config Config) (*Role, error) {
 	client, err := kube.UplinkStates(rc)
 	if err != nil {
 		return nil, err
 	}
-	config.System.Resync = config.Resync
-	e, err := open(config.System)
-	if err != nil {
-		return nil, err
-	}
 	r := &Role{
-		config: config,
-		rest:   rc,
-		client: client,
-		eyes:   e,
-		locate: onCard,
-		settle: reconcile.NewSettle(config.Settle, uplinkstate.DPUHalf.Equal),
-		hosts:  map[string]uplinkstate.HostHalf{},
-		warned: map[string]string{},
-	}
-	if config.Regular {
-		r.locate = onNode
+		config:   config,
+		rest:     rc,
+		client:   client,
+		observer: observer,
+		settle:   reconcile.NewSettle(config.Settle, uplinkstate.DPUHalf.Equal),
+		hosts:    map[string]uplinkstate.HostHalf{},
+		warned:   map[string]string{},
 	}
 	r.loop = reconcile.New("resolve", config.Resync, r.keys, r.reconcile)
-	e.onChange(r.loop.AddAll)
+	observer.OnChange(r.loop.AddAll)
 	return r, nil
 }
 
@@ -98,12 +80,12 @@ func (r *Role) Run(ctx context.Context) error {
 	defer running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	running.Go(func() { r.eyes.run(ctx) })
 
-	node, err := r.waitForNode(ctx)
+	node, err := r.observer.WaitNode(ctx)
 	if err != nil {
 		return nil
 	}
+	slog.Info("serving the UplinkStates of a node", "node", node)
 	if r.recorder, err = events.NewRecorder(r.rest, r.config.Component, node); err != nil {
 		return err
 	}
@@ -118,74 +100,17 @@ func (r *Role) Run(ctx context.Context) error {
 	}
 	r.loop.AddAll()
 	running.Go(func() { r.loop.Run(ctx) })
-	return r.watchNode(ctx, node)
-}
-
-// waitForNode returns the name of the Node whose states to resolve, and says what it waits for.
-func (r *Role) waitForNode(ctx context.Context) (string, error) {
-	var said string
-	for {
-		name, err := r.node()
-		if err == nil {
-			slog.Info("serving the UplinkStates of a node", "node", name)
-			return name, nil
-		}
-		if said != err.Error() {
-			said = err.Error()
-			slog.Warn("waiting", "cause", err)
-		}
-		select {
-		case <-ctx.Done():
-			return "", ctx.Err()
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
-}
-
-// watchNode ends the role when Open vSwitch names another host: everything has to be started anew then.
-func (r *Role) watchNode(ctx context.Context, node string) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(time.Second):
-		}
-		if now, err := r.node(); err == nil && now != node {
-			return fmt.Errorf("the host of this DPU changed from %s to %s; starting anew", node, now)
-		}
-	}
-}
-
-// node is the name given with a flag, else the one that Open vSwitch has.
-func (r *Role) node() (string, error) {
-	if r.config.Node != "" {
-		return r.config.Node, nil
-	}
-	view, known := r.eyes.ovs.Latest()
-	if !known {
-		return "", fmt.Errorf("for Open vSwitch, to learn the host's node name: %w", r.eyes.ovs.Ready())
-	}
-	name := view.ExternalIDs[hostNodeNameKey]
-	if name == "" {
-		return "", fmt.Errorf("for the host's node name: set it with 'ovs-vsctl set Open_vSwitch . external_ids:%s=NODE', or give --host-node-name", hostNodeNameKey)
-	}
-	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		return "", fmt.Errorf("for a valid host node name: external_ids:%s is %q", hostNodeNameKey, name)
-	}
-	return name, nil
+	return r.observer.WatchNode(ctx, node)
 }
 
 // Ready implements agent.Role.
 func (r *Role) Ready() error {
-	if err := r.eyes.ovs.Ready(); err != nil {
-		return fmt.Errorf("waiting for Open vSwitch: %w", err)
-	}
-	if err := kube.AllReady(r.eyes.card, r.eyes.links); err != nil {
+	if err := r.observer.Ready(); err != nil {
 		return err
 	}
 	states := r.informer.Load()
 	if states == nil {
-		if _, err := r.node(); err != nil {
+		if _, err := r.observer.Node(); err != nil {
 			return fmt.Errorf("waiting %w", err)
 		}
 		return errors.New("starting")
@@ -195,9 +120,6 @@ func (r *Role) Ready() error {
 
 // Healthy implements agent.Role.
 func (r *Role) Healthy(now time.Time) error {
-	if err := r.eyes.healthy(now); err != nil {
-		return err
-	}
 	return r.loop.Healthy(now)
 }
 
@@ -212,14 +134,4 @@ func (r *Role) keys() []string {
 		names = append(names, s.Name)
 	}
 	return names
-}
-
-// find follows the chain with what is seen now.
-func (r *Role) find(host uplinkstate.HostData) (Finding, error) {
-	seen, err := r.eyes.look()
-	if err != nil {
-		return Finding{}, err
-	}
-	finding, _, err := find(seen, r.locate, host)
-	return finding, err
 }

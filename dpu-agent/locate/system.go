@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package resolve
+// Package locate follows the chain from a host's interface to the wire: the PCI function behind the interface, its
+// representor, the OVS port and bridge, the port by which the bridge reaches the wire. It has an Observer of all that
+// the chain is made of, and both roles of the dpu-agent, the one that publishes what was found and the one that
+// programs it, ask the same one, so that they cannot disagree.
+package locate
 
 import (
 	"cmp"
-	"context"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
-	"github.com/ovn-uplink/ovn-uplink/dpu-agent/bridge"
-	"github.com/ovn-uplink/ovn-uplink/dpu-agent/representor"
-	"github.com/ovn-uplink/ovn-uplink/shared/agent"
-	"github.com/ovn-uplink/ovn-uplink/shared/kernel"
 	"github.com/spf13/pflag"
 )
 
@@ -29,6 +27,15 @@ type System struct {
 	DevlinkPorts string
 	// SysfsRoot is where sysfs is mounted.
 	SysfsRoot string
+	// Chassis is the name that ovn-controller was started with (-n); empty for none.
+	Chassis string
+	// ChassisFile is the file by which ovn-controller(8) is told another chassis name than external_ids:system-id; it
+	// need not exist.
+	ChassisFile string
+	// HostNode is the name of the Node whose Uplinks to serve; empty: what Open vSwitch says of the host.
+	HostNode string
+	// Regular is true where Open vSwitch runs on the same machine as the workload.
+	Regular bool
 	// Resync is how often everything is read although no event came; zero for the default.
 	Resync time.Duration
 }
@@ -39,6 +46,8 @@ func (s *System) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.DefaultGatewayBridge, "default-gateway-bridge", "", "`name` of the cluster's default gateway bridge, which cannot be an Uplink; default: the bridge that OVN maps the physical network physnet to")
 	flags.StringVar(&s.RepresentorMap, "representor-map", "", "`file` that says which representor belongs to which function or MAC address of the host, for cards that do not tell")
 	flags.StringVar(&s.DevlinkPorts, "devlink-ports", "", "`file` with the output of 'devlink -j port show', read instead of asking the kernel: for simulated cards and for looking into a report")
+	flags.StringVar(&s.Chassis, "chassis", "", "`name` of the chassis that ovn-controller was started with (its option -n)")
+	flags.StringVar(&s.ChassisFile, "chassis-file", defaultChassisFile(), "`file` from which ovn-controller takes its chassis name, if it is there, before external_ids:system-id")
 	flags.StringVar(&s.SysfsRoot, "sysfs-root", "/sys", "`directory` where sysfs is mounted")
 }
 
@@ -48,53 +57,7 @@ func defaultOVSDB() string {
 	return "unix:" + filepath.Join(cmp.Or(os.Getenv("OVS_RUNDIR"), "/var/run/openvswitch"), "db.sock")
 }
 
-// eyes are the monitors of everything that a decision is made from.
-type eyes struct {
-	system System
-	links  *kernel.Monitor
-	ovs    *bridge.Monitor
-	card   *representor.Monitor
-}
-
-// open makes the monitors. An error is a mistake in a flag, or in a file that one names.
-func open(system System) (*eyes, error) {
-	if err := (&kernel.Sysfs{Root: system.SysfsRoot}).Check(); err != nil {
-		return nil, &agent.UsageError{Err: err}
-	}
-	ovs, err := bridge.NewMonitor(bridge.Config{Endpoint: system.OVSDB})
-	if err != nil {
-		return nil, &agent.UsageError{Err: err}
-	}
-	card, err := representor.NewMonitor(representor.Config{
-		Sysfs: system.SysfsRoot, DevlinkPorts: system.DevlinkPorts, Map: system.RepresentorMap, Resync: system.Resync,
-	})
-	if err != nil {
-		return nil, &agent.UsageError{Err: err}
-	}
-	e := &eyes{system: system, links: kernel.NewMonitor(kernel.Options{Metrics: kernel.Prometheus(), Resync: system.Resync}), ovs: ovs, card: card}
-	// Devlink tells of ports, rtnetlink of their network interfaces.
-	e.links.OnChange(e.card.Trigger)
-	return e, nil
-}
-
-func (e *eyes) onChange(f func()) {
-	e.ovs.OnChange(f)
-	e.card.OnChange(f)
-}
-
-func (e *eyes) run(ctx context.Context) {
-	var running sync.WaitGroup
-	for _, run := range []func(context.Context) error{e.links.Run, e.ovs.Run, e.card.Run} {
-		running.Go(func() { _ = run(ctx) })
-	}
-	running.Wait()
-}
-
-func (e *eyes) healthy(now time.Time) error {
-	for _, check := range []func(time.Time) error{e.links.Healthy, e.ovs.Healthy, e.card.Healthy} {
-		if err := check(now); err != nil {
-			return err
-		}
-	}
-	return nil
+// defaultChassisFile is where ovn-controller looks (ovn-controller(8), "system-id-override").
+func defaultChassisFile() string {
+	return filepath.Join(cmp.Or(os.Getenv("OVN_SYSCONFDIR"), "/etc/ovn"), "system-id-override")
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package resolve
+package locate
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/bridge"
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/representor"
@@ -136,18 +135,4 @@ func (s sight) classify(iface string) bridge.Class {
 	case representor.Plain:
 	}
 	return bridge.Plain
-}
-
-// look takes what the monitors see now; an error says what is not known.
-func (e *eyes) look() (sight, error) {
-	ovs, known := e.ovs.Latest()
-	if !known {
-		return sight{}, fmt.Errorf("look at Open vSwitch: %w", e.ovs.Ready())
-	}
-	card, err := e.card.Latest()
-	if card == nil {
-		return sight{}, fmt.Errorf("look at the card: %w", err)
-	}
-	// An index that may be old says so itself where it matters.
-	return sight{ovs: ovs, card: card, defaults: e.system.DefaultGatewayBridge}, nil
 }
