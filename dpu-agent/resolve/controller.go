@@ -87,8 +87,8 @@ func (r *Role) publish(ctx context.Context, state *v1alpha1.UplinkState, host up
 // release answers a state that is leaving: it takes everything of the dpu's out of it.
 func (r *Role) release(ctx context.Context, state *v1alpha1.UplinkState) (reconcile.Result, error) {
 	r.forget(state.Name)
-	if !holds(state) {
-		return reconcile.Result{}, nil
+	if !holds(state) || uplinkstate.HoldsGateway(state) {
+		return reconcile.Result{}, nil // nothing left to do, or the gateway goes first; its going is an event
 	}
 	written, err := r.client.Apply(ctx, state.Name, uplinkstate.ManagerDPU, uplinkstate.ApplyNothing(state))
 	switch {
