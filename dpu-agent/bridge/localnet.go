@@ -77,3 +77,10 @@ func (v *View) otherChassisKeys(effective string) []string {
 	slices.Sort(keys)
 	return keys
 }
+
+// CarriedOut tells whether ovn-controller has taken up a logical port that is bound to this chassis: it gives each a
+// conntrack zone and remembers it in external_ids of the integration bridge (ovn-controller(8), "ct-zone-").
+func (v *View) CarriedOut(port string) bool {
+	b, found := v.BridgeByName(v.IntegrationBridge())
+	return found && b.ExternalIDs["ct-zone-"+port] != ""
+}

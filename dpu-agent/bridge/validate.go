@@ -27,7 +27,11 @@ type Report struct {
 	// HostOFPort is the OpenFlow port of HostPort, 65534 (OFPP_LOCAL) for the bridge itself.
 	HostOFPort int `json:"hostOFPort,omitempty"`
 	// VLAN is the tag of HostPort, 1 to 4094, nil where it has none.
-	VLAN   *int32 `json:"vlan,omitempty"`
+	VLAN *int32 `json:"vlan,omitempty"`
+	// WireVLAN is the tag of the host's frames where they leave the bridge, 0 where they have none there.
+	WireVLAN uint16 `json:"wireVLAN,omitempty"`
+	// Secure says that the bridge forwards nothing without flows: its fail_mode is secure.
+	Secure bool   `json:"secure,omitempty"`
 	Uplink Uplink `json:"uplink"`
 	// Warning says what is likely to be a mistake but does not keep the uplink from working; empty if nothing.
 	Warning string `json:"warning,omitempty"`
@@ -67,6 +71,8 @@ func Validate(v *View, t Target, classify Classifier) (Report, error) {
 	}
 	r.HostOFPort = facing(host, t.HostPort).OFPort
 	r.VLAN = vlan(host)
+	r.WireVLAN = wireVLAN(r.VLAN, exitPort(b, r.Uplink))
+	r.Secure = b.FailMode == "secure"
 	r.Warning = compareMTU(b, host, t.HostPort, r.Uplink)
 	return r, nil
 }
@@ -152,6 +158,26 @@ func vlan(p *Port) *int32 {
 	}
 	tag := int32(*p.Tag)
 	return &tag
+}
+
+// wireVLAN is the tag that frames of a VLAN have on a port: none on an access port of the VLAN, or where it is the
+// native one without tag (ovs-vswitchd.conf.db(5), vlan_mode).
+func wireVLAN(tag *int32, p *Port) uint16 {
+	if tag == nil {
+		return 0
+	}
+	if p != nil && p.Tag != nil && *p.Tag == int(*tag) && (p.VLANMode == "" || p.VLANMode == "access" || p.VLANMode == "native-untagged") {
+		return 0
+	}
+	return uint16(*tag)
+}
+
+// exitPort is the port by which frames leave the bridge that was asked for.
+func exitPort(b *Bridge, u Uplink) *Port {
+	for _, exit := range u.Exits {
+		return b.Port(exit.Interface)
+	}
+	return nil
 }
 
 // compareMTU warns if the MTUs along the way differ; those that are not known do not count.

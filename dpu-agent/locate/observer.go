@@ -61,6 +61,9 @@ func (o *Observer) OnChange(f func()) {
 	o.card.OnChange(f)
 }
 
+// Regular tells whether the host's interfaces are those of this machine.
+func (o *Observer) Regular() bool { return o.system.Regular }
+
 // Find follows the chain with what is seen now. The error is a *uplinkstate.Problem for a finding; any other means
 // that nobody can say.
 func (o *Observer) Find(host uplinkstate.HostData) (Finding, Report, error) {
