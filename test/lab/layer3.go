@@ -49,6 +49,7 @@ func (b *builder) transitSwitch(cluster *datapath) {
 			continue
 		}
 		options["requested-chassis"] = z.Chassis
+		b.remotes[port] = z
 		b.switchPort(transit, port, "remote",
 			[]string{addressMAC(networks[0].Addr()) + " " + strings.Join(texts(networks), " ")}, options, "node", z.Node.Name)
 		ids := map[string]string{zoneNodeKey: z.Node.Name, networkKey: n.Name}

@@ -123,7 +123,10 @@ func (n *Network) write(ctx context.Context) error {
 		for _, p := range n.pods {
 			b.pod(p)
 		}
-		return b.commit(ctx, z.Node.OVS, z.NB())
+		if err := b.commit(ctx, z.Node.OVS, z.NB()); err != nil {
+			return err
+		}
+		return z.bindRemote(ctx, b.remotes)
 	})
 }
 

@@ -42,10 +42,11 @@ type builder struct {
 	n         *Network
 	z         *Zone
 	datapaths []*datapath
+	remotes   map[string]*Zone // the ports of type remote
 }
 
 func (n *Network) builder(z *Zone) *builder {
-	return &builder{transaction: &transaction{database: northbound}, n: n, z: z}
+	return &builder{transaction: &transaction{database: northbound}, n: n, z: z, remotes: map[string]*Zone{}}
 }
 
 // ids are the external_ids of the network's routers and switches.

@@ -42,6 +42,7 @@ type Zone struct {
 	Encap netip.Addr
 
 	schema     nbSchema
+	remotes    map[*Zone]bool // in the southbound database
 	nb         *Process
 	sb         *Process
 	northd     *Process
@@ -63,8 +64,7 @@ func (n *Node) StartOVN(ctx context.Context, spec OVNSpec) (*Zone, error) {
 	id := firstNodeID + n.lab.zones
 	n.lab.zones++
 	n.lab.mu.Unlock()
-	z := &Zone{Node: n, Chassis: spec.SystemID, ID: id, Encap: n.Address}
-	orString(&spec.Override, "")
+	z := &Zone{Node: n, Chassis: spec.SystemID, ID: id, Encap: n.Address, remotes: map[*Zone]bool{}}
 	if spec.Override != "" {
 		z.Chassis = spec.Override
 	}
