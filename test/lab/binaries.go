@@ -70,11 +70,16 @@ func readPin(dir string) (pin, error) {
 
 // cached is where a binary built from the pin is kept.
 func (p pin) cached(name string) string {
+	return filepath.Join(cacheDir(), fmt.Sprintf("%s-%s-%s", name, p.version, p.hash), name)
+}
+
+// cacheDir is where the lab keeps what it builds and fetches.
+func cacheDir() string {
 	base, err := os.UserCacheDir()
 	if err != nil { // no HOME
 		base = "/var/cache"
 	}
-	return filepath.Join(base, "ovn-uplink", fmt.Sprintf("%s-%s-%s", name, p.version, p.hash), name)
+	return filepath.Join(base, "ovn-uplink")
 }
 
 // APIServerBinary returns the path of kube-apiserver: from KUBEBUILDER_ASSETS

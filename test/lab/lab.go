@@ -58,6 +58,8 @@ type Lab struct {
 	processes []*Process
 	nodes     map[string]*Node
 	addresses int // management addresses handed out
+	zones     int // node ids handed out
+	networks  int // network ids handed out
 	wires     int // interface names handed out, see nextInterface
 
 	apiMu     sync.Mutex // held while the API server is started or stopped

@@ -34,9 +34,9 @@ const ManagementInterface = "mgmt0"
 // firstNode is the last byte of the first node's management address.
 const firstNode = 10
 
-// longestSocket is the room that Open vSwitch's sockets need behind a node's
-// run directory: "/ovs-vswitchd.4194304.ctl".
-const longestSocket = 25
+// longestSocket is the room that Open vSwitch's and OVN's sockets need behind
+// a node's run directory: "/ovn-controller.4194304.ctl".
+const longestSocket = 27
 
 var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
 

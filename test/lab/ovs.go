@@ -14,12 +14,15 @@ import (
 // maxSocketPath is the longest path of a unix socket, unix(7).
 const maxSocketPath = 107
 
-// OVSBuild is an Open vSwitch other than the installed one.
+// OVSBuild is an Open vSwitch, and an OVN, other than the installed ones.
 type OVSBuild struct {
 	// Path is the directory of its executables, searched before PATH.
 	Path string
 	// Schema is its vswitch.ovsschema.
 	Schema string
+	// OVNSchemas is the directory of its ovn-nb.ovsschema and
+	// ovn-sb.ovsschema. Only nodes that run OVN need it.
+	OVNSchemas string
 }
 
 // installedSchema is where the distribution's package has it.
@@ -63,6 +66,8 @@ func (o *OVS) env() []string {
 		"OVS_LOGDIR="+filepath.Join(dir, "log"),
 		"OVS_SYSCONFDIR="+filepath.Join(dir, "etc"),
 		"OVN_RUNDIR="+o.run(),
+		"OVN_DBDIR="+filepath.Join(dir, "db"),
+		"OVN_SYSCONFDIR="+filepath.Join(dir, "etc"),
 		"OVN_LOGDIR="+filepath.Join(dir, "log"))
 	if o.build != nil {
 		env = append(env, "PATH="+o.build.Path+string(filepath.ListSeparator)+os.Getenv("PATH"))
@@ -164,7 +169,7 @@ func (o *OVS) StartVswitchd(ctx context.Context) error {
 	o.vswitchd = p
 	return o.waitFor(ctx, p, func(ctx context.Context) error {
 		// An empty change still waits until everything is configured.
-		_, err := o.Vsctl(ctx, "set", "Open_vSwitch", ".", "external_ids:system-id="+o.node.Name)
+		_, err := o.Vsctl(ctx, "set", "Open_vSwitch", ".", "external_ids:hostname="+o.node.Name)
 		return err
 	})
 }
@@ -181,11 +186,17 @@ func (o *OVS) VswitchdProcess() *Process { return o.vswitchd }
 
 // start runs a daemon in the foreground, where its pid is known from the
 // start, and lets it log to the process's log.
-func (o *OVS) start(ctx context.Context, name string, args ...string) (*Process, error) {
+func (o *OVS) start(ctx context.Context, program string, args ...string) (*Process, error) {
+	return o.startAs(ctx, program, program, args...)
+}
+
+// startAs is start for one of several processes of a program, under a name of
+// its own.
+func (o *OVS) startAs(ctx context.Context, name, program string, args ...string) (*Process, error) {
 	return o.node.lab.start(ctx, processSpec{
 		name:  o.node.Name + "." + name,
 		netns: o.node.NetNS,
-		argv: append([]string{name}, append(args,
+		argv: append([]string{program}, append(args,
 			"--pidfile="+filepath.Join(o.run(), name+".pid"), "--overwrite-pidfile",
 			"--no-chdir", "-vconsole:info", "-vsyslog:off", "-vfile:off")...),
 		env:   o.env(),
