@@ -19,7 +19,7 @@ go -C test/tools build -trimpath -o "$bin/" \
 	k8s.io/code-generator/cmd/deepcopy-gen sigs.k8s.io/controller-tools/cmd/controller-gen
 
 "$bin/deepcopy-gen" --go-header-file "$header" --output-file zz_generated.deepcopy.go \
-	"$api/v1alpha1" "$api/ovnk/v1"
+	"$api/v1alpha1" "$api/ovnk/v1" "$api/core" "$api/discovery"
 # Beside the tree first: a generator that fails leaves what is there.
 "$bin/applyconfiguration-gen" --go-header-file "$header" \
 	--output-dir "$new/applyconfiguration" --output-pkg "$api/applyconfiguration" "$api/v1alpha1"

@@ -41,7 +41,7 @@ func NewFeed[T Object](r Resource[T], selector fields.Selector, sink Sink[T]) *F
 	if selector == nil {
 		selector = fields.Everything()
 	}
-	return feed(r.listWatch(selector), r.empty(), r.Probe, r.plural, sink)
+	return feed(r.listWatch(selector), r.empty(), r.Probe, r.plural, sink, r.annotations...)
 }
 
 // NewMetadataFeed feeds all objects of a kind, less everything but their metadata.
@@ -51,12 +51,12 @@ func NewMetadataFeed(m Metadata, sink Sink[*metav1.PartialObjectMetadata]) *Feed
 	return feed(m.listWatch(all), &metav1.PartialObjectMetadata{}, probe, m.plural, sink)
 }
 
-func feed[T Object](lw cache.ListerWatcher, example T, probe func(context.Context) error, what string, sink Sink[T]) *Feed[T] {
+func feed[T Object](lw cache.ListerWatcher, example T, probe func(context.Context) error, what string, sink Sink[T], annotations ...string) *Feed[T] {
 	synced := &atomic.Bool{}
 	contact := &contact{what: what}
 	return &Feed[T]{
 		contact:   contact,
-		reflector: cache.NewNamedReflector(what, contact.through(lw), example, &store[T]{sink, synced}, 0),
+		reflector: cache.NewNamedReflector(what, contact.through(lw), example, &store[T]{sink, synced, annotations}, 0),
 		probe:     probe,
 		what:      what,
 		synced:    synced,
@@ -81,8 +81,9 @@ func (f *Feed[T]) Ready() error {
 
 // store is what a reflector writes into; it passes everything on.
 type store[T Object] struct {
-	sink   Sink[T]
-	synced *atomic.Bool
+	sink        Sink[T]
+	synced      *atomic.Bool
+	annotations []string // the only ones that are kept
 }
 
 var _ cache.TransformingStore = &store[*metav1.PartialObjectMetadata]{}
@@ -96,10 +97,24 @@ func (s *store[T]) Transformer() cache.TransformFunc {
 			for i := range managers {
 				managers[i].FieldsV1 = nil
 			}
-			o.SetAnnotations(nil)
+			o.SetAnnotations(only(o.GetAnnotations(), s.annotations))
 		}
 		return object, nil
 	}
+}
+
+// only is what there is of some annotations; nil if nothing.
+func only(annotations map[string]string, keys []string) map[string]string {
+	var kept map[string]string
+	for _, key := range keys {
+		if value, ok := annotations[key]; ok {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[key] = value
+		}
+	}
+	return kept
 }
 
 func (s *store[T]) Add(object any) error    { return pass(object, s.sink.Put) }

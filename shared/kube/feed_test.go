@@ -99,13 +99,20 @@ func TestFeed(t *testing.T) {
 	await("a:4 c:3")
 }
 
-// What says who wrote an object is needed, which fields they wrote is not.
+// What says who wrote an object is needed, which fields they wrote is not; of annotations, those that the kind's
+// readers named.
 func TestFeedTransformer(t *testing.T) {
 	s := state("1")
-	s.Annotations = map[string]string{"a": "b"}
+	s.Annotations = map[string]string{"a": "b", "needed": "c"}
 	s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: &metav1.FieldsV1{}}}
-	out, err := (&store[*v1alpha1.UplinkState]{}).Transformer()(s)
-	if err != nil || out != any(s) || len(s.Annotations) > 0 || s.ManagedFields[0].Manager != "m" || s.ManagedFields[0].FieldsV1 != nil {
+	out, err := (&store[*v1alpha1.UplinkState]{annotations: []string{"needed", "absent"}}).Transformer()(s)
+	if err != nil || out != any(s) || s.ManagedFields[0].Manager != "m" || s.ManagedFields[0].FieldsV1 != nil {
 		t.Errorf("%+v %v", out, err)
+	}
+	if !maps.Equal(s.Annotations, map[string]string{"needed": "c"}) {
+		t.Errorf("annotations %v", s.Annotations)
+	}
+	if out, err := (&store[*v1alpha1.UplinkState]{}).Transformer()(s); err != nil || out != any(s) || s.Annotations != nil {
+		t.Errorf("annotations %v of which none is needed, %v", s.Annotations, err)
 	}
 }

@@ -10,12 +10,14 @@ import (
 	"slices"
 
 	"github.com/ovn-uplink/ovn-uplink/shared/api/core"
+	"github.com/ovn-uplink/ovn-uplink/shared/api/discovery"
 	ovnk "github.com/ovn-uplink/ovn-uplink/shared/api/ovnk/v1"
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -38,6 +40,10 @@ type Resource[T Object] struct {
 	plural string
 	codec  runtime.ParameterCodec
 	empty  func() T
+	// labels is what a watch brings; nil is all.
+	labels labels.Selector
+	// annotations are those that readers of the kind need of a Feed.
+	annotations []string
 }
 
 // Uplinks gives access to Uplinks.
@@ -61,6 +67,26 @@ func ClusterUserDefinedNetworks(config *rest.Config) (Resource[*ovnk.ClusterUser
 // Pods gives access to the pods of all namespaces.
 func Pods(config *rest.Config) (Resource[*core.Pod], error) {
 	return newResource(config, core.SchemeGroupVersion, core.AddToScheme, "pods", func() *core.Pod { return &core.Pod{} })
+}
+
+// RouteAdvertisements gives access to what OVN-Kubernetes is asked to advertise by BGP.
+func RouteAdvertisements(config *rest.Config) (Resource[*ovnk.RouteAdvertisements], error) {
+	return newResource(config, ovnk.SchemeGroupVersion, ovnk.AddToScheme, "routeadvertisements",
+		func() *ovnk.RouteAdvertisements { return &ovnk.RouteAdvertisements{} })
+}
+
+// Services gives access to the services of all namespaces.
+func Services(config *rest.Config) (Resource[*core.Service], error) {
+	return newResource(config, core.SchemeGroupVersion, core.AddToScheme, "services",
+		func() *core.Service { return &core.Service{} })
+}
+
+// EndpointSlices gives access to those slices of all namespaces that the selector lets through.
+func EndpointSlices(config *rest.Config, selector labels.Selector) (Resource[*discovery.EndpointSlice], error) {
+	r, err := newResource(config, discovery.SchemeGroupVersion, discovery.AddToScheme, "endpointslices",
+		func() *discovery.EndpointSlice { return &discovery.EndpointSlice{} })
+	r.labels, r.annotations = selector, []string{discovery.MirroredNetwork}
+	return r, err
 }
 
 func newResource[T Object](config *rest.Config, gv schema.GroupVersion, add func(*runtime.Scheme) error, plural string, empty func() T) (Resource[T], error) {
@@ -184,5 +210,10 @@ func (r Resource[T]) Probe(ctx context.Context) error {
 }
 
 func (r Resource[T]) listWatch(selector fields.Selector) cache.ListerWatcher {
-	return cache.NewListWatchFromClient(r.client, r.plural, metav1.NamespaceAll, selector)
+	return cache.NewFilteredListWatchFromClient(r.client, r.plural, metav1.NamespaceAll, func(o *metav1.ListOptions) {
+		o.FieldSelector = selector.String()
+		if r.labels != nil {
+			o.LabelSelector = r.labels.String()
+		}
+	})
 }

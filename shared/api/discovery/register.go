@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// SchemeGroupVersion is the group and version of every type in this package.
+var SchemeGroupVersion = schema.GroupVersion{Group: "discovery.k8s.io", Version: "v1"}
+
+// AddToScheme adds this package's types to a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(SchemeGroupVersion, &EndpointSlice{}, &EndpointSliceList{})
+	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
+	return nil
+}
