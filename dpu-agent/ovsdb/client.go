@@ -116,14 +116,21 @@ func (c *Client) follow(ctx context.Context, s *session) error {
 
 // update shows what the session holds now.
 func (c *Client) update(s *session) error {
+	if err := c.show(s); err != nil {
+		return err
+	}
+	c.notify()
+	return nil
+}
+
+func (c *Client) show(s *session) error {
+	c.mu.Lock() // before looking, so that what is newer stays
+	defer c.mu.Unlock()
 	content, err := s.content()
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
 	c.session, c.content = s, content
-	c.mu.Unlock()
-	c.notify()
 	return nil
 }
 
@@ -170,6 +177,9 @@ func (c *Client) Connected() bool {
 // Transact runs operations as one transaction. Where an operation failed nothing was written, and the error names
 // each; ErrChanged is the one of a wait. Any other error leaves it open whether the transaction took place: look
 // at the content. Besides the context, Config.Timeout bounds the call.
+//
+// What was written, or was different than expected, is in the Content once Transact returns: a server sends what a
+// transaction changed before it replies (RFC 7047, section 4.1.3).
 func (c *Client) Transact(ctx context.Context, operations ...Operation) ([]Result, error) {
 	c.mu.Lock()
 	s, lost := c.session, c.lost
@@ -178,6 +188,7 @@ func (c *Client) Transact(ctx context.Context, operations ...Operation) ([]Resul
 		return nil, fmt.Errorf("transact with OVSDB %s: %w: %w", c.cfg.Database, ErrNotConnected, lost)
 	}
 	results, err := s.transact(ctx, c.cfg.Timeout, operations)
+	c.showAgain(s)
 	if err != nil {
 		return nil, fmt.Errorf("transact with OVSDB %s: %w", c.cfg.Database, err)
 	}
@@ -192,6 +203,18 @@ func (c *Client) Healthy(now time.Time) error {
 		return fmt.Errorf("following OVSDB %s has been stuck for %s", c.cfg.Database, idle.Round(time.Second))
 	}
 	return nil
+}
+
+// showAgain shows what a session holds now if it is the one that is shown. Whoever is told of changes is so by Run.
+func (c *Client) showAgain(s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session != s {
+		return
+	}
+	if content, err := s.content(); err == nil {
+		c.content = content
+	}
 }
 
 func (c *Client) alive() {

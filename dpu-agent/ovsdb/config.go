@@ -30,6 +30,9 @@ type Config struct {
 	// schema lacks, or has with another type, ends the connection, unless its field is tagged `optional:"true"`:
 	// then it is left out and the field stays zero. A table whose columns are all optional may be absent.
 	Tables map[string]any
+	// Where has, for tables of which not every row is wanted, what a row must match at least one of. Rows that do not
+	// are never sent, as if they did not exist (monitor_cond in ovsdb-server(7)).
+	Where map[string][]Condition
 	// Logger gets the changes of the connection.
 	Logger *slog.Logger
 
@@ -53,6 +56,11 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	if c.Tables[c.Root] == nil {
 		return fmt.Errorf("follow database %s: no row struct for its root table %q", c.Database, c.Root)
+	}
+	for table := range c.Where {
+		if c.Tables[table] == nil {
+			return fmt.Errorf("follow database %s: a condition for table %q, which is not followed", c.Database, table)
+		}
 	}
 	for _, endpoint := range c.endpoints() {
 		if err := checkEndpoint(endpoint, c.TLS); err != nil {

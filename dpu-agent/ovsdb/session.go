@@ -34,27 +34,27 @@ func open(ctx context.Context, c Config) (*session, error) {
 	if s.conn, err = dial(ctx, c.endpoints(), c.TLS, s.notified); err != nil {
 		return nil, err
 	}
-	if err := s.follow(ctx, c.Tables); err != nil {
+	if err := s.follow(ctx, c); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *session) follow(ctx context.Context, tables map[string]any) error {
+func (s *session) follow(ctx context.Context, c Config) error {
 	var schema ovsdb.DatabaseSchema
 	err := s.call(ctx, "get_schema", []any{s.database}, func(reply json.RawMessage) error { return json.Unmarshal(reply, &schema) })
 	if err != nil {
 		return err
 	}
-	if s.fit, err = fitTo(schema, tables); err != nil {
+	if s.fit, err = fitTo(schema, c.Tables); err != nil {
 		return err
 	}
 	s.replica = newReplica(s.fit.model)
 	requests := map[string][]ovsdb.MonitorRequest{}
 	for table, columns := range s.fit.columns {
 		if len(columns) > 0 { // else the server does not have the table
-			requests[table] = []ovsdb.MonitorRequest{{Columns: columns}}
+			requests[table] = []ovsdb.MonitorRequest{{Columns: columns, Where: c.Where[table]}}
 		}
 	}
 	// The server is not told that the client notices changes of the schema (set_db_change_aware), so that it ends
