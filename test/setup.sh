@@ -36,8 +36,11 @@ packages() {
 		libc6-dev          /usr/include/stdlib.h
 		make               make
 		openvswitch-switch ovs-vswitchd         openvswitch-switch.service
+		ovn-central        ovn-northd           ovn-central.service ovn-northd.service ovn-ovsdb-server-nb.service ovn-ovsdb-server-sb.service
+		ovn-host           ovn-controller       ovn-host.service ovn-controller.service
 		procps             ps
 		shellcheck         shellcheck
+		tcpdump            tcpdump
 	LIST
 }
 

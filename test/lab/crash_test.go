@@ -48,7 +48,7 @@ func crashed(t *testing.T) lab.Status {
 	if err := s.Healthy(); err != nil {
 		t.Fatalf("the lab did not outlive its process: %v", err)
 	}
-	if len(s.Processes) != 5 || len(s.Namespaces) != 2 {
+	if len(s.Processes) != 9 || len(s.Namespaces) != 2 {
 		t.Fatalf("recorded %+v", s)
 	}
 	return s

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -65,6 +66,8 @@ type Lab struct {
 	apiMu     sync.Mutex // held while the API server is started or stopped
 	etcd      *Process
 	apiserver *Process
+
+	closers []io.Closer // what runs inside this process, see own
 
 	externalMu sync.Mutex // held while the shared external network is made
 }
@@ -149,7 +152,7 @@ func (l *Lab) setUp(ctx context.Context) error {
 // Close ends the lab and everything in it, and removes its directory.
 func (l *Lab) Close(ctx context.Context) error {
 	l.http.CloseIdleConnections()
-	return errors.Join(Down(ctx, l.state.dir), l.settle(ctx))
+	return errors.Join(l.closeOwned(), Down(ctx, l.state.dir), l.settle(ctx))
 }
 
 // settle waits until the goroutines of all processes, which must have been

@@ -44,6 +44,9 @@ func crash(dir string) error {
 	if err := n.StartOVS(ctx); err != nil {
 		return err
 	}
+	if _, err := n.StartOVN(ctx, lab.OVNSpec{}); err != nil {
+		return err
+	}
 	// A process with a child, and one that does not care for SIGTERM.
 	_, parent := n.Start(ctx, "parent", []string{"sh", "-c", "sleep 600 & wait"}, nil)
 	_, stubborn := n.Start(ctx, "stubborn", []string{"sh", "-c", "trap '' TERM; while :; do sleep 600; done"}, nil)

@@ -84,13 +84,9 @@ func (l *Lab) fillNetwork(s *NetworkSpec) error {
 	if !nodeName.MatchString(s.CUDN) {
 		return fmt.Errorf("name %q is not a DNS label of at most 40 bytes", s.CUDN)
 	}
-	orString(&s.Namespace, s.CUDN)
-	orString(&s.Topology, Layer3)
+	s.fill()
 	if s.Topology != Layer3 && s.Topology != Layer2 {
 		return fmt.Errorf("topology %q is neither %s nor %s", s.Topology, Layer3, Layer2)
-	}
-	if s.Subnets == nil {
-		s.Subnets = []netip.Prefix{netip.MustParsePrefix("10.200.0.0/16")}
 	}
 	if s.JoinSubnets == nil {
 		s.JoinSubnets = []netip.Prefix{netip.MustParsePrefix("100.65.0.0/16"), netip.MustParsePrefix("fd99::/64")}
@@ -105,6 +101,15 @@ func (l *Lab) fillNetwork(s *NetworkSpec) error {
 		return fmt.Errorf("network id %d is not from 1 to 4000", s.ID)
 	}
 	return nil
+}
+
+// fill gives empty fields that also a CUDN's object has their values.
+func (s *NetworkSpec) fill() {
+	orString(&s.Namespace, s.CUDN)
+	orString(&s.Topology, Layer3)
+	if s.Subnets == nil {
+		s.Subnets = []netip.Prefix{netip.MustParsePrefix("10.200.0.0/16")}
+	}
 }
 
 // write makes the network's rows in all its zones, with those of its pods.

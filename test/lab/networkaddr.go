@@ -77,11 +77,8 @@ func (n *Network) NodeSubnets(z *Zone) []netip.Prefix {
 			continue
 		}
 		raw := s.Masked().Addr().AsSlice()
-		bits, last := 24, 2
-		if s.Addr().Is6() {
-			bits, last = 64, 7
-		}
-		raw[last] += byte(z.ID - firstNodeID + 1)
+		bits := nodeBits(s.Addr())
+		raw[bits/8-1] += byte(z.ID - firstNodeID + 1)
 		addr, _ := netip.AddrFromSlice(raw)
 		out[i] = netip.PrefixFrom(addr, bits)
 	}
