@@ -71,10 +71,10 @@ type endpoint struct {
 // parseSlice returns nil for an EndpointSlice that is not of the source, or has no IP addresses.
 func parseSlice(e *discovery.EndpointSlice, source Source, node string) *slice {
 	service := e.Labels[source.label()]
-	if service == "" || e.AddressType != discovery.IPv4 && e.AddressType != discovery.IPv6 {
+	if !isLabel(service) || !isLabel(e.Namespace) || e.AddressType != discovery.IPv4 && e.AddressType != discovery.IPv6 {
 		return nil
 	}
-	s := &slice{name: e.Namespace + "/" + e.Name, service: e.Namespace + "/" + service, ipv6: e.AddressType == discovery.IPv6}
+	s := &slice{name: key(e), service: e.Namespace + "/" + service, ipv6: e.AddressType == discovery.IPv6}
 	if source == Mirrored {
 		s.network = cmp.Or(e.Annotations[discovery.MirroredNetwork], e.Labels[discovery.MirroredNetwork])
 		if s.network == "" {

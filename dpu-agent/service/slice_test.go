@@ -55,6 +55,7 @@ func TestSliceRules(t *testing.T) {
 		})}, want: "10.200.1.5:8080 10.200.2.6:8080"},
 		"no network":                      {slices: []*object{mirroredSlice(func(e *object) { e.Annotations = nil })}},
 		"another service":                 {slices: []*object{mirroredSlice(func(e *object) { e.Labels[discovery.LabelMirroredServiceName] = "db" })}},
+		"label that is no service name":   {slices: []*object{mirroredSlice(func(e *object) { e.Labels[discovery.LabelMirroredServiceName] = "a/b" })}},
 		"another namespace":               {slices: []*object{mirroredSlice(func(e *object) { e.Namespace = "other" })}},
 		"ordinary slice, mirrored source": {slices: []*object{mirroredSlice(ordinary)}},
 		"ordinary slice, plain source":    {source: Plain, slices: []*object{mirroredSlice(ordinary)}, want: "10.200.1.5:8080 10.200.2.6:8080"},
@@ -159,7 +160,7 @@ func TestSelector(t *testing.T) {
 func FuzzSlice(f *testing.F) {
 	for _, e := range []*discovery.EndpointSlice{mirroredSlice(), mirroredSlice(func(e *discovery.EndpointSlice) {
 		e.AddressType, e.Endpoints = discovery.IPv6, []discovery.Endpoint{{Addresses: []string{"fe80::1%eth0"}}, {Addresses: []string{"2001:db8::1"}}}
-	})} {
+	}), mirroredSlice(func(e *discovery.EndpointSlice) { e.Namespace = "" })} {
 		text, err := json.Marshal(e)
 		if err != nil {
 			f.Fatal(err)

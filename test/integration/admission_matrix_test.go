@@ -62,11 +62,13 @@ func TestWhoMayWhat(t *testing.T) {
 		do     attempt
 		denied string // "" is allowed
 	}
+	slices := func(ctx context.Context, who caller) error {
+		_, err := who.core.DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{Limit: 1})
+		return err
+	}
 	outOfReach := []row{
 		{"read Secrets", read("secrets"), byRBAC},
 		{"read ConfigMaps", read("configmaps"), byRBAC},
-		{"read pods", read("pods"), byRBAC},
-		{"read networks", list("v1/clusteruserdefinednetworks"), byRBAC},
 		{"write an Uplink", write("v1alpha1/uplinks/blue", `{}`), byRBAC},
 		{"write an Uplink's status", write("v1alpha1/uplinks/blue/status", `{}`), byRBAC},
 		{"write a Node", func(ctx context.Context, who caller) error {
@@ -118,6 +120,12 @@ func TestWhoMayWhat(t *testing.T) {
 		{"remove an annotation", merge(host, blueA, `{"metadata":{"annotations":null}}`), noLabels},
 	}
 	onlyHostRows := []row{
+		{"read pods", read("pods"), byRBAC},
+		{"read services", read("services"), byRBAC},
+		{"read EndpointSlices", slices, byRBAC},
+		{"read namespaces", read("namespaces"), byRBAC},
+		{"read networks", list("v1/clusteruserdefinednetworks"), byRBAC},
+		{"read RouteAdvertisements", list("v1/routeadvertisements"), byRBAC},
 		{"write ovsBridge", asHost("worker-a", `"ovsBridge":{"name":"br-y"}`), ofTheDPU},
 		{"remove ovsBridge", merge(host, blueA, `{"status":{"ovsBridge":null}}`), ofTheDPU},
 		{"write networks", asHost("worker-a", `"networks":[{"name":"net","phase":"Failed"}]`), ofTheDPU},
@@ -146,6 +154,21 @@ func TestWhoMayWhat(t *testing.T) {
 		{"release its half", ssa(dpu, blueA, `"status":{}`), ""},
 		{"write an Event", event(metav1.NamespaceDefault), ""},
 		{"write a state of another node", ssa(dpu, blueB, half(dpuData)), ofNodeB},
+		{"read pods", read("pods"), ""},
+		{"read services", read("services"), ""},
+		{"read EndpointSlices", slices, ""},
+		{"read namespaces", read("namespaces"), ""},
+		{"read networks", list("v1/clusteruserdefinednetworks"), ""},
+		{"read RouteAdvertisements", list("v1/routeadvertisements"), ""},
+		{"write a service", func(ctx context.Context, who caller) error {
+			_, err := who.core.CoreV1().Services("default").Patch(ctx, "kubernetes", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{DryRun: dryRun})
+			return err
+		}, byRBAC},
+		{"write a namespace", func(ctx context.Context, who caller) error {
+			_, err := who.core.CoreV1().Namespaces().Patch(ctx, "default", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{DryRun: dryRun})
+			return err
+		}, byRBAC},
+		{"write a network", write("v1/clusteruserdefinednetworks/net", `{}`), byRBAC},
 	}
 	onlyDPURows := []row{
 		{"list Uplinks", list("v1alpha1/uplinks"), byRBAC},
