@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/gateway"
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/locate"
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/resolve"
 	"github.com/ovn-uplink/ovn-uplink/host-agent/hostlink"
@@ -28,6 +29,7 @@ type flags struct {
 	role         string
 	hostNodeName string
 	system       locate.System
+	gateway      gateway.Flags
 }
 
 func command() *cobra.Command {
@@ -63,6 +65,7 @@ func (f *flags) addShared(root *cobra.Command) {
 	p.StringVar(&f.NodeName, "node-name", f.NodeName, "`name` of this node's Node object, for role all; default: the environment variable NODE_NAME")
 	p.StringVar(&f.hostNodeName, "host-node-name", "", "`name` of the host's Node object, for role dpu; default: external_ids:host-k8s-nodename of Open vSwitch")
 	f.system.AddFlags(p)
+	f.gateway.AddFlags(p)
 }
 
 func (f *flags) run(cmd *cobra.Command) error {
@@ -120,5 +123,14 @@ func (f *flags) dpuRoles(config *rest.Config) ([]agent.Role, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []agent.Role{observer, resolver}, nil
+	gatewayConfig, err := f.gateway.Config()
+	if err != nil {
+		return nil, err
+	}
+	gatewayConfig.Resync, gatewayConfig.Component = f.Resync, component
+	programmer, err := gateway.New(config, observer, gatewayConfig)
+	if err != nil {
+		return nil, err
+	}
+	return []agent.Role{observer, resolver, programmer}, nil
 }

@@ -80,17 +80,19 @@ func NewHealth() *Health {
 
 // Set has exactly these checks answered at exactly these places. Where somebody else answers already, mostly the
 // CNI, that is as good; what else goes wrong is logged once, and tried again from time to time.
-func (h *Health) Set(places []Place, checks []HealthCheck) {
+func (h *Health) Set(checks map[Place][]HealthCheck) {
 	wanted := map[listenAt]HealthCheck{}
-	for _, p := range places {
-		for _, c := range checks {
+	asked := 0
+	for place, at := range checks {
+		asked += len(at)
+		for _, c := range at {
 			if len(wanted) < maxListeners {
-				wanted[listenAt{p, c.Port}] = c
+				wanted[listenAt{place, c.Port}] = c
 			}
 		}
 	}
-	if n := len(places) * len(checks); n > maxListeners {
-		slog.Warn("too many health check node ports", "ports", n, "answered", maxListeners)
+	if asked > maxListeners {
+		slog.Warn("too many health check node ports", "ports", asked, "answered", maxListeners)
 	}
 	h.mu.Lock()
 	if !h.ended {

@@ -53,7 +53,7 @@ func ask(port uint16) (status int, body, weight string, err error) {
 
 func TestHealth(t *testing.T) {
 	h, port := answering(t), freePort(t)
-	h.Set([]Place{loopback}, []HealthCheck{{"ns/web", port, 2}})
+	h.Set(map[Place][]HealthCheck{loopback: {{"ns/web", port, 2}}})
 	status, body, weight, err := ask(port)
 	var answer struct {
 		Service        struct{ Namespace, Name string }
@@ -65,11 +65,11 @@ func TestHealth(t *testing.T) {
 	if err != nil || status != http.StatusOK || weight != "2" {
 		t.Errorf("with endpoints: %d %s %v", status, weight, err)
 	}
-	h.Set([]Place{loopback}, []HealthCheck{{"ns/web", port, 0}})
+	h.Set(map[Place][]HealthCheck{loopback: {{"ns/web", port, 0}}})
 	if status, _, _, err = ask(port); err != nil || status != http.StatusServiceUnavailable {
 		t.Errorf("without endpoints: %d %v", status, err)
 	}
-	h.Set([]Place{loopback}, nil)
+	h.Set(nil)
 	if _, _, _, err = ask(port); err == nil {
 		t.Error("still answers")
 	}
@@ -84,7 +84,7 @@ func TestHealthBesideAnother(t *testing.T) {
 	port := other.Addr().(*net.TCPAddr).AddrPort().Port()
 	h := answering(t)
 	checks := []HealthCheck{{"ns/web", port, 1}}
-	h.Set([]Place{loopback}, checks)
+	h.Set(map[Place][]HealthCheck{loopback: checks})
 	if h.open[listenAt{loopback, port}] != nil || h.failed[listenAt{loopback, port}] == "" {
 		t.Error("listens beside the other")
 	}
@@ -99,11 +99,11 @@ func TestHealthBesideAnother(t *testing.T) {
 func TestHealthOfDevice(t *testing.T) {
 	h, port := answering(t), freePort(t)
 	lo, none := Place{loopback.Address, "lo"}, Place{loopback.Address, "no-such-vrf"}
-	h.Set([]Place{none}, []HealthCheck{{"ns/web", port, 1}})
+	h.Set(map[Place][]HealthCheck{none: {{"ns/web", port, 1}}})
 	if len(h.open) > 0 {
 		t.Error("listens in a VRF that there is not")
 	}
-	h.Set([]Place{lo}, []HealthCheck{{"ns/web", port, 1}})
+	h.Set(map[Place][]HealthCheck{lo: {{"ns/web", port, 1}}})
 	if status, _, _, err := ask(port); err != nil || status != http.StatusOK {
 		t.Errorf("%d %v", status, err)
 	}
@@ -112,7 +112,7 @@ func TestHealthOfDevice(t *testing.T) {
 // Connections beyond the bound are hung up on; it is free again when some end.
 func TestHealthBound(t *testing.T) {
 	h, port := answering(t), freePort(t)
-	h.Set([]Place{loopback}, []HealthCheck{{"ns/web", port, 1}})
+	h.Set(map[Place][]HealthCheck{loopback: {{"ns/web", port, 1}}})
 	var open []net.Conn
 	for range maxConnections {
 		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))

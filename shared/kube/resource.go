@@ -11,6 +11,7 @@ import (
 
 	"github.com/ovn-uplink/ovn-uplink/shared/api/core"
 	"github.com/ovn-uplink/ovn-uplink/shared/api/discovery"
+	"github.com/ovn-uplink/ovn-uplink/shared/api/networking"
 	ovnk "github.com/ovn-uplink/ovn-uplink/shared/api/ovnk/v1"
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -87,6 +88,12 @@ func EndpointSlices(config *rest.Config, selector labels.Selector) (Resource[*di
 		func() *discovery.EndpointSlice { return &discovery.EndpointSlice{} })
 	r.labels, r.annotations = selector, []string{discovery.MirroredNetwork}
 	return r, err
+}
+
+// ServiceCIDRs gives access to the ranges of the cluster's Services.
+func ServiceCIDRs(config *rest.Config) (Resource[*networking.ServiceCIDR], error) {
+	return newResource(config, networking.SchemeGroupVersion, networking.AddToScheme, "servicecidrs",
+		func() *networking.ServiceCIDR { return &networking.ServiceCIDR{} })
 }
 
 func newResource[T Object](config *rest.Config, gv schema.GroupVersion, add func(*runtime.Scheme) error, plural string, empty func() T) (Resource[T], error) {

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/locate"
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/openflow"
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/ovn"
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/service"
+	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
+	"github.com/ovn-uplink/ovn-uplink/shared/kube"
+	"github.com/ovn-uplink/ovn-uplink/shared/reconcile"
+	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
+	"k8s.io/client-go/rest"
+)
+
+// Role is the gateway role. It implements agent.Role.
+type Role struct {
+	config    Config
+	rest      *rest.Config
+	client    kube.Resource[*v1alpha1.UplinkState]
+	observer  *locate.Observer
+	flows     *openflow.Programmer
+	loop      *reconcile.Loop
+	intruders uplinkstate.Intruders
+	current   atomic.Pointer[world] // set once the node's name is known
+
+	// Set before the loop runs, and used by it alone.
+	*world
+	seen     bool // the northbound database was there since the start
+	activity activity
+	waits    waits
+	outcomes map[string]ovn.Outcome                             // what OVN had last, by Uplink
+	bridges  map[string]string                                  // where the flows of each Uplink are
+	parties  map[string]string                                  // the bridge of each Uplink that has active networks
+	said     map[string]string                                  // service conflicts that were logged, by Uplink
+	checks   map[string]map[service.Place][]service.HealthCheck // health checks to answer, by Uplink
+}
+
+// New makes the role; Run starts it. An error is a mistake in the Config.
+func New(rc *rest.Config, observer *locate.Observer, config Config) (*Role, error) {
+	client, err := kube.UplinkStates(rc)
+	if err != nil {
+		return nil, err
+	}
+	flows := openflow.New(openflow.Config{
+		RunDir: config.OVSRunDir, FirstZone: config.Zones[0], LastZone: config.Zones[1], Logger: slog.Default(),
+	})
+	r := &Role{
+		config: config, rest: rc, client: client, observer: observer, flows: flows,
+		activity: activity{dynamic: config.Dynamic, grace: config.InactiveGrace, left: map[string]time.Time{}},
+		waits:    waits{}, outcomes: map[string]ovn.Outcome{}, bridges: map[string]string{}, parties: map[string]string{},
+		said: map[string]string{}, checks: map[string]map[service.Place][]service.HealthCheck{},
+	}
+	r.loop = reconcile.New("gateway", config.Resync, r.keys, r.reconcile)
+	observer.OnChange(r.loop.AddAll)
+	flows.OnDrift(func(string) { r.loop.AddAll() })
+	return r, nil
+}
+
+// Name implements agent.Role.
+func (r *Role) Name() string { return "gateway" }
+
+// Run implements agent.Role.
+func (r *Role) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	node, err := r.observer.WaitNode(ctx)
+	if err != nil {
+		return nil
+	}
+	if len(r.config.Ranges.ServiceCIDRs) == 0 {
+		if r.config.Ranges.ServiceCIDRs, err = waitServiceCIDRs(ctx, r.rest); err != nil {
+			return nil
+		}
+	}
+	if err := r.config.Ranges.Validate(); err != nil {
+		return err
+	}
+	if r.world, err = r.look(node); err != nil {
+		return err
+	}
+	r.current.Store(r.world)
+	for _, run := range r.world.run {
+		running.Go(func() { run(ctx) })
+	}
+	if kube.WaitReady(ctx, r.world.sources...) != nil {
+		return nil
+	}
+	slog.Info("programming gateways", "node", node)
+	r.loop.AddAll()
+	running.Go(func() { r.loop.Run(ctx) })
+	return r.observer.WatchNode(ctx, node)
+}
+
+// Ready implements agent.Role.
+func (r *Role) Ready() error {
+	w := r.current.Load()
+	if w == nil {
+		return errors.New("starting, or waiting for the node's name or the cluster's service subnets")
+	}
+	if err := w.nb.Ready(); err != nil {
+		return fmt.Errorf("waiting for the northbound database of OVN: %w", err)
+	}
+	return kube.AllReady(w.sources...)
+}
+
+// Healthy implements agent.Role.
+func (r *Role) Healthy(now time.Time) error {
+	if w := r.current.Load(); w != nil {
+		if err := w.nb.Healthy(now); err != nil {
+			return err
+		}
+	}
+	return r.loop.Healthy(now)
+}
+
+// keys are the Uplinks that have a state or anything programmed, and the sweep.
+func (r *Role) keys() []string {
+	w := r.current.Load()
+	if w == nil {
+		return nil
+	}
+	keys := map[string]bool{"": true}
+	for _, s := range w.states.List() {
+		keys[s.Spec.UplinkName] = true
+	}
+	for _, uplink := range programmed(w.nb, r.observer.OVS) {
+		keys[uplink] = true
+	}
+	return sortedKeys(keys)
+}
