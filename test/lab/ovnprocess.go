@@ -42,7 +42,8 @@ func (z *Zone) StartNorthd(ctx context.Context) (err error) {
 // chassis and its integration bridge there.
 func (z *Zone) StartController(ctx context.Context) (err error) {
 	o := z.Node.OVS
-	z.controller, err = o.start(ctx, "ovn-controller", o.DB())
+	// Debian's 23.03 crashes now and then when it starts; its service runs it with --monitor too.
+	z.controller, err = o.startMonitored(ctx, "ovn-controller", o.DB())
 	if err != nil {
 		return err
 	}

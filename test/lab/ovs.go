@@ -193,7 +193,19 @@ func (o *OVS) start(ctx context.Context, program string, args ...string) (*Proce
 // startAs is start for one of several processes of a program, under a name of
 // its own.
 func (o *OVS) startAs(ctx context.Context, name, program string, args ...string) (*Process, error) {
-	return o.node.lab.start(ctx, processSpec{
+	return o.node.lab.start(ctx, o.spec(name, program, args))
+}
+
+// startMonitored is start for a daemon that crashes by itself: one that
+// restarts it stays with it.
+func (o *OVS) startMonitored(ctx context.Context, program string, args ...string) (*Process, error) {
+	spec := o.spec(program, program, append(args, "--monitor"))
+	spec.monitor = true
+	return o.node.lab.start(ctx, spec)
+}
+
+func (o *OVS) spec(name, program string, args []string) processSpec {
+	return processSpec{
 		name:  o.node.Name + "." + name,
 		netns: o.node.NetNS,
 		argv: append([]string{program}, append(args,
@@ -201,7 +213,7 @@ func (o *OVS) startAs(ctx context.Context, name, program string, args ...string)
 			"--no-chdir", "-vconsole:info", "-vsyslog:off", "-vfile:off")...),
 		env:   o.env(),
 		infra: true,
-	})
+	}
 }
 
 func (o *OVS) waitFor(ctx context.Context, p *Process, answers func(context.Context) error) error {

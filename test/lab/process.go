@@ -34,6 +34,7 @@ type Process struct {
 	LogPath string
 
 	record string
+	group  bool // signals are for its process group
 	cmd    *exec.Cmd
 	ended  chan struct{} // closed once the process was waited for
 	err    error         // how it ended, valid once ended is closed
@@ -58,6 +59,9 @@ type processSpec struct {
 	env   []string
 	files []*os.File // inherited as descriptor 3 and up
 	infra bool
+	// monitor is set for a daemon that restarts itself after a crash (ovs(8), --monitor): signals are for both of its
+	// processes.
+	monitor bool
 }
 
 // labVariable marks every process of a lab in its environment.
@@ -79,6 +83,7 @@ func (l *Lab) start(ctx context.Context, s processSpec) (*Process, error) {
 		LogPath: l.state.log(s.name),
 		record:  filepath.Join(l.state.processes(), s.name+".json"),
 		ended:   make(chan struct{}),
+		group:   s.monitor,
 	}
 	var old processRecord
 	if readJSON(p.record, &old) == nil && old.ID.alive() {
@@ -161,6 +166,12 @@ func (p *Process) Kill(ctx context.Context) error {
 
 // Signal sends sig. It is no error when the process has ended.
 func (p *Process) Signal(sig syscall.Signal) error {
+	if p.group && p.Running() {
+		if err := syscall.Kill(-p.Pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("send %s to %s: %w", sig, p.Name, err)
+		}
+		return nil
+	}
 	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("send %s to %s: %w", sig, p.Name, err)
 	}
