@@ -5,4 +5,5 @@
 //
 // An Index is fed Services, EndpointSlices and Namespaces in any order. What they say is parsed at once into
 // netip values, numbers and a closed set of protocols; text that does not parse never gets any further.
+// A Health answers the health checks of load balancers outside.
 package service

@@ -3,6 +3,7 @@
 package service
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,10 +11,14 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
+	"runtime"
 	"testing"
 
 	"github.com/ovn-uplink/ovn-uplink/shared/api/core"
 	"github.com/ovn-uplink/ovn-uplink/shared/api/discovery"
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel/kerneltest"
+	"github.com/vishvananda/netns"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -107,6 +112,61 @@ func TestHealthOfDevice(t *testing.T) {
 	if status, _, _, err := ask(port); err != nil || status != http.StatusOK {
 		t.Errorf("%d %v", status, err)
 	}
+}
+
+// TestHealthInVRF needs a kernel with VRF: the virtual machine's, where CI's own has none.
+func TestHealthInVRF(t *testing.T) {
+	node, outside := kerneltest.NewNamespace(t), kerneltest.NewNamespace(t)
+	if err := node.TryIP("link add vrf-blue type vrf table 1007"); err != nil {
+		t.Skipf("this kernel has no VRF: %v", err)
+	}
+	node.IP("link set vrf-blue up", "link add e0 type veth peer name e1", "link set e0 master vrf-blue", "link set e0 up",
+		"addr add 192.0.2.5/24 dev e0", fmt.Sprintf("link set e1 netns /proc/%d/fd/%d", os.Getpid(), outside.Handle))
+	outside.IP("link set e1 up", "addr add 192.0.2.9/24 dev e1")
+	in := func(ns *kerneltest.Namespace, do func()) {
+		done := make(chan error, 1)
+		go func() {
+			runtime.LockOSThread() // and never unlocked: the thread ends here
+			err := netns.Set(ns.Handle)
+			if err == nil {
+				do()
+			}
+			done <- err
+		}()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := answering(t)
+	checks := []HealthCheck{{"ns/web", 31000, 1}}
+	address := netip.MustParseAddr("192.0.2.5")
+	in(node, func() { h.Set([]Place{{Address: address}}, checks) })
+	if len(h.open) > 0 {
+		t.Error("an address in a VRF can be listened on without its device: then Place needs none")
+	}
+	in(node, func() { h.Set([]Place{{address, "vrf-blue"}}, checks) })
+	if len(h.open) != 1 {
+		t.Fatalf("does not listen: %v", h.failed)
+	}
+	in(outside, func() {
+		// By hand: the http package would dial on another thread.
+		c, err := net.DialTimeout("tcp", "192.0.2.5:31000", questionTimeout)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = c.Close() }()
+		_, _ = fmt.Fprint(c, "GET / HTTP/1.0\r\n\r\n")
+		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("status %d", answer.StatusCode)
+		}
+	})
 }
 
 // Connections beyond the bound are hung up on; it is free again when some end.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/service"
+	"github.com/ovn-uplink/ovn-uplink/shared/api/discovery"
 	"github.com/ovn-uplink/ovn-uplink/shared/kube"
 	"github.com/ovn-uplink/ovn-uplink/test/lab"
 	corev1 "k8s.io/api/core/v1"
@@ -58,18 +59,18 @@ func TestServiceViews(t *testing.T) {
 		t.Errorf("checks %v", all[0].Checks())
 	}
 
-	// Now as events: a rival for the address, endpoints that go, a tenant that goes.
-	c.tenant(client, "more", "blue")
-	c.serviceObject(client, "more", "aweb", corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}, ExternalIPs: []string{"192.0.2.80", "192.0.2.90"}})
-	c.mirror(client, "more", "aweb", "aweb-x1", "10.200.1.7", "10.200.2.8")
-	c.eventually(index, "more/aweb TCP 192.0.2.90:80 [10.200.1.7:8080 10.200.2.8:8080]\n"+web)
-	if _, conflicts := index.Services(blue); len(conflicts) != 1 || conflicts[0].Service != "more/aweb" || conflicts[0].Winner != "shop/web" {
+	// Now as events: a rival for the address, younger or as old and later by name, endpoints that go, a tenant that goes.
+	c.tenant(client, "zoo", "blue")
+	c.serviceObject(client, "zoo", "aweb", corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}, ExternalIPs: []string{"192.0.2.80", "192.0.2.90"}})
+	c.mirror(client, "zoo", "aweb", "aweb-x1", "10.200.1.7", "10.200.2.8")
+	c.eventually(index, web+"\nzoo/aweb TCP 192.0.2.90:80 [10.200.1.7:8080 10.200.2.8:8080]")
+	if _, conflicts := index.Services(blue); len(conflicts) != 1 || conflicts[0].Service != "zoo/aweb" || conflicts[0].Winner != "shop/web" {
 		t.Errorf("conflicts %v", conflicts)
 	}
 	c.must(client.DiscoveryV1().EndpointSlices("shop").Delete(t.Context(), "web-x1", metav1.DeleteOptions{}))
-	c.eventually(index, "more/aweb TCP 192.0.2.90:80 [10.200.1.7:8080 10.200.2.8:8080]\n"+strings.ReplaceAll(web, "10.200.1.5:8080", ""))
+	c.eventually(index, strings.ReplaceAll(web, "10.200.1.5:8080", "")+"\nzoo/aweb TCP 192.0.2.90:80 [10.200.1.7:8080 10.200.2.8:8080]")
 	c.must(client.CoreV1().Services("shop").Delete(t.Context(), "web", metav1.DeleteOptions{}))
-	c.eventually(index, "more/aweb TCP 192.0.2.80:80 [10.200.1.7:8080 10.200.2.8:8080]\nmore/aweb TCP 192.0.2.90:80 [10.200.1.7:8080 10.200.2.8:8080]")
+	c.eventually(index, "zoo/aweb TCP 192.0.2.80:80 [10.200.1.7:8080 10.200.2.8:8080]\nzoo/aweb TCP 192.0.2.90:80 [10.200.1.7:8080 10.200.2.8:8080]")
 }
 
 // fed is an index that all kinds are fed to until the test ends.
@@ -86,13 +87,37 @@ func (c *cluster) fed(config *rest.Config) *service.Index {
 	var running sync.WaitGroup
 	for _, run := range []func(context.Context){
 		kube.NewFeed(services, nil, index.ServiceSink()).Run,
-		kube.NewFeed(endpoints, nil, index.EndpointSliceSink()).Run,
+		kube.NewFeed(endpoints, nil, kube.Sink[*discovery.EndpointSlice](lean{index.EndpointSliceSink(), c.t})).Run,
 		kube.NewMetadataFeed(namespaces, index.NamespaceSink()).Run,
 	} {
 		running.Go(func() { run(ctx) })
 	}
 	c.t.Cleanup(func() { cancel(); running.Wait() })
 	return index
+}
+
+// lean fails the test where more of slices is fed than is needed.
+type lean struct {
+	kube.Sink[*discovery.EndpointSlice]
+	t *testing.T
+}
+
+func (l lean) Replace(all []*discovery.EndpointSlice) {
+	for _, e := range all {
+		l.judge(e)
+	}
+	l.Sink.Replace(all)
+}
+
+func (l lean) Put(e *discovery.EndpointSlice) {
+	l.judge(e)
+	l.Sink.Put(e)
+}
+
+func (l lean) judge(e *discovery.EndpointSlice) {
+	if e.Labels[discovery.LabelMirroredServiceName] == "" {
+		l.t.Errorf("EndpointSlice %s is fed, with labels %v", e.Name, e.Labels)
+	}
 }
 
 // tenant is a namespace on a network, and that network.
