@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command dpu-agent runs beside Open vSwitch and OVN: on a DPU's Arm cores, or on a regular node, where it does
-// the host's part too. It finds the bridge behind the interface that the host published, validates it, and
-// publishes it through the UplinkState and nothing else.
+// the host's part too. It finds the bridge behind the interface that the host published, validates it, programs the
+// gateways of the networks that use it, and publishes all that through the UplinkState and nothing else.
 package main
 
 import (
@@ -30,17 +30,20 @@ type flags struct {
 	hostNodeName string
 	system       locate.System
 	gateway      gateway.Flags
+	programs     bool
 }
 
 func command() *cobra.Command {
 	f := &flags{Options: agent.Options{Component: component, HealthAddress: "127.0.0.1:9982", NodeName: os.Getenv("NODE_NAME")}}
 	root := &cobra.Command{
 		Use:   component,
-		Short: "Find and validate the OVS bridge of every Uplink",
+		Short: "Find the OVS bridge of every Uplink and program the gateways of its networks",
 		Long: `Finds, for every UplinkState of its node, the OVS bridge behind the interface that the host published:
 through the card's representors on a DPU, by the bridge or port of that name on a regular node. It
-validates the bridge and publishes it with the Resolved condition. It follows every change by OVSDB,
-netlink and devlink events.`,
+validates the bridge and publishes it with the Resolved condition. For the networks that are active on the
+node it programs the gateway: OVN's northbound rows, the bridge mapping and the flows of the bridge, and
+publishes GatewayReady. It follows every change by OVSDB, OpenFlow, netlink and devlink events. Stopping it
+changes nothing; 'dpu-agent cleanup' removes what it made.`,
 		Example: `  # on a BlueField card: serves the host whose node name OVS has in external_ids:host-k8s-nodename
   dpu-agent --kubeconfig /etc/ovn-uplink/kubeconfig
 
@@ -53,6 +56,7 @@ netlink and devlink events.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	f.AddFlags(root.Flags())
+	root.Flags().BoolVar(&f.programs, "gateway", true, "program gateways; without it bridges are found, validated and published, and nothing is written to Open vSwitch or OVN")
 	f.addShared(root)
 	root.AddCommand(inspectCommand(f))
 	return root
@@ -122,6 +126,9 @@ func (f *flags) dpuRoles(config *rest.Config) ([]agent.Role, error) {
 	resolver, err := resolve.New(config, observer, resolve.Config{Settle: f.Settle, Resync: f.Resync, Component: component})
 	if err != nil {
 		return nil, err
+	}
+	if !f.programs {
+		return []agent.Role{observer, resolver}, nil
 	}
 	gatewayConfig, err := f.gateway.Config()
 	if err != nil {

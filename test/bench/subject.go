@@ -61,7 +61,7 @@ func (c *cluster) start(ctx context.Context, extra ...string) (s subjects, err e
 		{&s.host, host, "127.0.0.1:9981", []string{filepath.Join(c.b.bin, "host-agent"),
 			"--node-name", host.Name, "--sysfs-root", host.SysfsRoot()}},
 		{&s.dpu, card, "127.0.0.1:9982", []string{filepath.Join(c.b.bin, "dpu-agent"),
-			"--role", "dpu", "--ovs-db", card.OVS.DB(), "--devlink-ports", card.DevlinkFile(), "--sysfs-root", card.SysfsRoot()}},
+			"--gateway=false", "--role", "dpu", "--ovs-db", card.OVS.DB(), "--devlink-ports", card.DevlinkFile(), "--sysfs-root", card.SysfsRoot()}},
 		{&s.allinone, c.spare, "127.0.0.1:9983", []string{c.b.allinone}},
 	} {
 		argv := append(append(a.argv, "--kubeconfig", kubeconfig), extra...)

@@ -61,7 +61,7 @@ func (c *cluster) allRoles(n *lab.Regular, args ...string) *lab.Process {
 }
 
 func regularArgs(n *lab.Regular, args ...string) []string {
-	return append([]string{"--role", "all", "--node-name", n.Name, "--ovs-db", n.OVS.DB()}, args...)
+	return append([]string{"--gateway=false", "--role", "all", "--node-name", n.Name, "--ovs-db", n.OVS.DB()}, args...)
 }
 
 // cardAgent starts the dpu-agent of a card.
@@ -73,7 +73,7 @@ func (c *cluster) cardAgent(p *lab.Pair, args ...string) *lab.Process {
 }
 
 func cardArgs(p *lab.Pair, args ...string) []string {
-	return append([]string{"--role", "dpu", "--ovs-db", p.Card.OVS.DB(), "--devlink-ports", p.Card.DevlinkFile(), "--sysfs-root", p.Card.SysfsRoot()}, args...)
+	return append([]string{"--gateway=false", "--role", "dpu", "--ovs-db", p.Card.OVS.DB(), "--devlink-ports", p.Card.DevlinkFile(), "--sysfs-root", p.Card.SysfsRoot()}, args...)
 }
 
 // What the seed's example shows for worker-a, on a regular node with both roles in one process.
