@@ -12,32 +12,52 @@ import (
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/openflow"
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/ovn"
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/service"
+	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 )
 
 // servicesOf looks the services of the active networks up, in their order, logs which do not get what they ask for, and has
 // their health checks answered.
-func (r *Role) servicesOf(uplink string, addresses []netip.Prefix, active []tenant) []service.Services {
+func (r *Role) servicesOf(uplink string, host uplinkstate.HostData, active []tenant) [][]ovn.LoadBalancer {
 	networks := make([]service.Network, len(active))
 	for i, t := range active {
 		networks[i] = service.Network{Name: t.networkName(), Namespaces: t.namespaces}
 	}
 	found, conflicts := r.services.Services(networks...)
-	texts := make([]string, len(conflicts))
-	for i, c := range conflicts {
-		texts[i] = c.String()
+	var refused []string
+	for _, c := range conflicts {
+		refused = append(refused, c.String())
 	}
-	if said := strings.Join(texts, "; "); said != r.said[uplink] {
-		r.said[uplink] = said
-		if said != "" {
-			slog.Warn("services claim the same address and port of an Uplink", "uplink", uplink, "conflicts", said)
+	guard := newGuardrail(host, r.config.Ranges.Unroutable(), active)
+	balancers := make([][]ovn.LoadBalancer, len(active))
+	var checks []service.HealthCheck
+	for i, parts := range found {
+		checks = append(checks, parts.Checks()...)
+		for _, part := range parts {
+			for j := range part.Entries {
+				e := &part.Entries[j]
+				if why := guard.refuses(e); why != "" {
+					refused = append(refused, fmt.Sprintf("service %s does not get %s: %s", e.Service, where(e), why))
+					continue
+				}
+				balancers[i] = append(balancers[i], balancer(e))
+			}
 		}
 	}
-	var checks []service.HealthCheck
-	for _, s := range found {
-		checks = append(checks, s.Checks()...)
+	r.listen(uplink, host.Addresses, checks)
+	r.complain(uplink, refused)
+	return balancers
+}
+
+// complain logs what services do not get, once while it stays the same.
+func (r *Role) complain(uplink string, refused []string) {
+	said := strings.Join(refused, "; ")
+	if said == r.said[uplink] {
+		return
 	}
-	r.listen(uplink, addresses, checks)
-	return found
+	r.said[uplink] = said
+	if said != "" {
+		slog.Warn("services do not get all that they ask for", "uplink", uplink, "count", len(refused), "refused", uplinkstate.Message(said))
+	}
 }
 
 // listen has health checks of an Uplink answered at its addresses, which are here only where the host is.
@@ -62,18 +82,13 @@ func (r *Role) listen(uplink string, addresses []netip.Prefix, checks []service.
 	r.listeners.Set(wanted)
 }
 
-// balancer is the load balancer of a service. One at an address of the Uplink itself is at the network's transit
-// address, as a node port is: the edge router has the Uplink's address, and the bridge translates.
-func balancer(e *service.Entry, addresses []netip.Prefix) ovn.LoadBalancer {
-	lb := ovn.LoadBalancer{
+// balancer is the load balancer of a service.
+func balancer(e *service.Entry) ovn.LoadBalancer {
+	return ovn.LoadBalancer{
 		Name:     fmt.Sprintf("%s:%s/%s/%s:%d", e.Service, e.PortName, strings.ToLower(string(e.Protocol)), where(e), e.Port),
 		Protocol: strings.ToLower(string(e.Protocol)), Address: e.Address, IPv6: e.IPv6, Port: e.Port,
 		Backends: e.Backends, Affinity: e.Affinity, Local: e.Local,
 	}
-	if hasAddress(addresses, e.Address) {
-		lb.Address, lb.IPv6 = netip.Addr{}, e.Address.Is6()
-	}
-	return lb
 }
 
 func where(e *service.Entry) string {
@@ -86,8 +101,50 @@ func where(e *service.Entry) string {
 	return "node4"
 }
 
-func hasAddress(addresses []netip.Prefix, address netip.Addr) bool {
-	return slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr() == address })
+// guardrail keeps what tenants write into Services from taking what is not theirs: whoever may make a Service may give
+// it any external address.
+type guardrail struct {
+	// taken are addresses, with what they are.
+	taken map[netip.Addr]string
+	// reserved are ranges that no service may be at: those of the gateways, of services and of pods.
+	reserved []netip.Prefix
+}
+
+func newGuardrail(host uplinkstate.HostData, reserved []netip.Prefix, active []tenant) guardrail {
+	g := guardrail{taken: map[netip.Addr]string{}, reserved: slices.Clone(reserved)}
+	for _, p := range host.Addresses {
+		g.taken[p.Addr()] = "the Uplink's own address"
+	}
+	for _, gateway := range host.Gateways {
+		g.taken[gateway] = "the Uplink's gateway"
+	}
+	for _, t := range active {
+		g.reserved = append(g.reserved, t.subnets...)
+	}
+	return g
+}
+
+// refuses says why an entry is not programmed, empty if it is.
+func (g guardrail) refuses(e *service.Entry) string {
+	if len(e.Sources) > 0 {
+		return "loadBalancerSourceRanges cannot be enforced"
+	}
+	a := e.Address
+	if !a.IsValid() {
+		return ""
+	}
+	if what := g.taken[a]; what != "" {
+		return fmt.Sprintf("%s is %s", a, what)
+	}
+	if !a.IsGlobalUnicast() {
+		return fmt.Sprintf("%s is no address of a single station", a)
+	}
+	for _, p := range g.reserved {
+		if p.Contains(a) {
+			return fmt.Sprintf("%s is in %s", a, p)
+		}
+	}
+	return ""
 }
 
 // steer says where the bridge sends what comes for services.

@@ -19,17 +19,12 @@ func (r *Role) wish(uplink string, view *bridge.View, host uplinkstate.HostData,
 		Uplink: uplink, Chassis: view.Chassis, MAC: host.MAC, Addresses: host.Addresses, DefaultGateways: host.Gateways,
 	}
 	valid := slices.DeleteFunc(slices.Clone(active), func(t tenant) bool { return t.invalid != "" })
-	services := r.servicesOf(uplink, host.Addresses, valid)
+	balancers := r.servicesOf(uplink, host, valid)
 	for i, t := range valid {
-		n := ovn.Network{
+		g.Networks = append(g.Networks, ovn.Network{
 			Name: t.networkName(), Prefix: network.Prefix(t.cudn), Topology: ovn.Topology(t.topology), Subnets: t.subnets,
-		}
-		for _, part := range services[i] {
-			for j := range part.Entries {
-				n.LoadBalancers = append(n.LoadBalancers, balancer(&part.Entries[j], host.Addresses))
-			}
-		}
-		g.Networks = append(g.Networks, n)
+			LoadBalancers: balancers[i],
+		})
 	}
 	return g
 }
