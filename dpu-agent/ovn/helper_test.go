@@ -86,7 +86,8 @@ func (n *northbound) rows() (foreign, own map[string]string) {
 		}
 		tables = append(tables, next)
 		for _, cells := range next.Data {
-			if strings.Contains(fmt.Sprint(cells), "ovn-uplink/owner") {
+			if text := fmt.Sprint(cells); strings.Contains(text, "ovn-uplink/owner") ||
+				next.Caption == staticMACTable+" table" && strings.Contains(text, "uplink_") {
 				mine[cells[0].([]any)[1].(string)] = true
 			}
 		}

@@ -43,6 +43,8 @@ type ownRows struct {
 type ownRow struct {
 	table, uuid string
 	row         row
+	// network is what it is for, empty if it is for all.
+	network string
 	// parent is the row that refers to it.
 	parent reference
 }
@@ -86,6 +88,7 @@ func newView(content *ovsdb.Content, node string, ranges Ranges) *View {
 	collect(v, natTable, ovsdb.Rows[natRow](content, natTable), parents)
 	collect(v, switchPortTable, ovsdb.Rows[switchPortRow](content, switchPortTable), parents)
 	collect(v, balancerTable, ovsdb.Rows[balancerRow](content, balancerTable), parents)
+	v.collectStaticMACs(ovsdb.Rows[staticMACRow](content, staticMACTable))
 	v.findBlocks()
 	return v
 }
@@ -136,12 +139,8 @@ func collect[T any, R interface {
 	slices.Sort(uuids)
 	for _, uuid := range uuids {
 		r := R(rows[uuid])
-		own := v.own[r.ids()[uplinkKey]]
-		if own == nil {
-			own = &ownRows{routers: map[string]*routerRow{}, switches: map[string]*switchRow{}}
-			v.own[r.ids()[uplinkKey]] = own
-		}
-		own.rows = append(own.rows, ownRow{table: table, uuid: uuid, row: r, parent: parents[uuid]})
+		own := v.ownOf(r.ids()[uplinkKey])
+		own.rows = append(own.rows, ownRow{table: table, uuid: uuid, row: r, network: r.ids()[networkKey], parent: parents[uuid]})
 		switch r := any(r).(type) {
 		case *routerRow:
 			if own.routers[r.Name] == nil {
@@ -152,6 +151,33 @@ func collect[T any, R interface {
 				own.switches[r.Name] = r
 			}
 		}
+	}
+}
+
+func (v *View) ownOf(uplink string) *ownRows {
+	own := v.own[uplink]
+	if own == nil {
+		own = &ownRows{routers: map[string]*routerRow{}, switches: map[string]*switchRow{}}
+		v.own[uplink] = own
+	}
+	return own
+}
+
+// collectStaticMACs takes the rows in that belong to ports of this package. Such a row stays when its port goes with
+// the CNI's router.
+func (v *View) collectStaticMACs(rows map[string]*staticMACRow) {
+	for _, uuid := range slices.Sorted(maps.Keys(rows)) {
+		r := rows[uuid]
+		uplink, ok := uplinkOfLink(r.LogicalPort)
+		if !ok {
+			continue
+		}
+		network := ""
+		if port := v.portsByName[r.LogicalPort]; port != nil {
+			network = port.ExternalIDs[networkKey]
+		}
+		own := v.ownOf(uplink)
+		own.rows = append(own.rows, ownRow{table: staticMACTable, uuid: uuid, row: r, network: network})
 	}
 }
 
