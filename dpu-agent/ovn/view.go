@@ -55,12 +55,37 @@ type reference struct{ table, uuid, column string }
 // user is who uses a transit block.
 type user struct{ uplink, network string }
 
-func newView(content *ovsdb.Content, node string, ranges Ranges) *View {
-	v := &View{
-		node: node, ranges: ranges,
+// database is what the followed tables hold, by UUID.
+type database struct {
+	routers     map[string]*routerRow
+	routerPorts map[string]*routerPortRow
+	routes      map[string]*routeRow
+	policies    map[string]*policyRow
+	nats        map[string]*natRow
+	switches    map[string]*switchRow
+	switchPorts map[string]*switchPortRow
+	balancers   map[string]*balancerRow
+	staticMACs  map[string]*staticMACRow
+}
+
+func read(content *ovsdb.Content) database {
+	return database{
 		routers:     ovsdb.Rows[routerRow](content, routerTable),
 		routerPorts: ovsdb.Rows[routerPortRow](content, routerPortTable),
 		routes:      ovsdb.Rows[routeRow](content, routeTable),
+		policies:    ovsdb.Rows[policyRow](content, policyTable),
+		nats:        ovsdb.Rows[natRow](content, natTable),
+		switches:    ovsdb.Rows[switchRow](content, switchTable),
+		switchPorts: ovsdb.Rows[switchPortRow](content, switchPortTable),
+		balancers:   ovsdb.Rows[balancerRow](content, balancerTable),
+		staticMACs:  ovsdb.Rows[staticMACRow](content, staticMACTable),
+	}
+}
+
+func newView(db database, node string, ranges Ranges) *View {
+	v := &View{
+		node: node, ranges: ranges,
+		routers: db.routers, routerPorts: db.routerPorts, routes: db.routes,
 		portsByName: map[string]*routerPortRow{},
 		routersOf:   map[string][]*routerRow{},
 		own:         map[string]*ownRows{},
@@ -78,17 +103,16 @@ func newView(content *ovsdb.Content, node string, ranges Ranges) *View {
 	for _, routers := range v.routersOf {
 		slices.SortFunc(routers, func(a, b *routerRow) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UUID, b.UUID)) })
 	}
-	switches := ovsdb.Rows[switchRow](content, switchTable)
-	parents := v.parents(switches)
+	parents := v.parents(db.switches)
 	collect(v, routerTable, v.routers, nil)
-	collect(v, switchTable, switches, nil)
+	collect(v, switchTable, db.switches, nil)
 	collect(v, routerPortTable, v.routerPorts, parents)
 	collect(v, routeTable, v.routes, parents)
-	collect(v, policyTable, ovsdb.Rows[policyRow](content, policyTable), parents)
-	collect(v, natTable, ovsdb.Rows[natRow](content, natTable), parents)
-	collect(v, switchPortTable, ovsdb.Rows[switchPortRow](content, switchPortTable), parents)
-	collect(v, balancerTable, ovsdb.Rows[balancerRow](content, balancerTable), parents)
-	v.collectStaticMACs(ovsdb.Rows[staticMACRow](content, staticMACTable))
+	collect(v, policyTable, db.policies, parents)
+	collect(v, natTable, db.nats, parents)
+	collect(v, switchPortTable, db.switchPorts, parents)
+	collect(v, balancerTable, db.balancers, parents)
+	v.collectStaticMACs(db.staticMACs)
 	v.findBlocks()
 	return v
 }
