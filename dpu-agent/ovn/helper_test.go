@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -276,6 +277,8 @@ func (n *northbound) route(router, prefix, nextHop string, ids ...string) {
 	}
 	n.nbctl(append(args, "--", "add", "logical_router", router, "static_routes", "@r")...)
 }
+
+var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
 
 func sorted(m map[string]string) string {
 	var lines []string

@@ -5,10 +5,12 @@ package ovn
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +69,8 @@ func TestPlannedRows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for network, out := range outcome.Networks {
+			for _, network := range slices.Sorted(maps.Keys(outcome.Networks)) {
+				out := outcome.Networks[network]
 				if out.Problem != nil {
 					t.Errorf("network %s: %v", network, out.Problem)
 				}
