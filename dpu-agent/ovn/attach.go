@@ -23,6 +23,7 @@ const (
 	transitSwitch  = "trtos-"    // + <p>ovn_layer2_switch
 	gatewayJoin    = "rtoj-GR_"  // + <p><node>
 	gatewayTransit = "rtotr-GR_" // + <p><node>
+	gatewayExt     = "rtoe-GR_"  // + <p><node>
 	transitGateway = "trtor-GR_" // + <p><node>
 	transitKeyBase = 10          // requested-tnl-key of the latter, less the number of the node
 	linkKeyBase    = 10000       // the same of ours
@@ -45,6 +46,8 @@ type attachment struct {
 	join []netip.Prefix
 	// number is the number of this node, by which its addresses are told from other nodes'.
 	number uint64
+	// translated are the addresses that the router gives to what pods send: a gateway router's own.
+	translated []netip.Prefix
 }
 
 type routerKind int
@@ -146,11 +149,23 @@ func (v *View) findJoin(a *attachment, n *Network) *uplinkstate.Problem {
 		}
 		a.join = append(a.join, p)
 	}
+	if a.kind == gatewayKind {
+		v.findTranslated(a, n)
+	}
 	if a.join = normalised(a.join); a.number == 0 {
 		return pending("network %s: waiting for the Logical_Router_Port %s to have the node's join address, it has %s",
 			n.Name, name, strings.Join(a.joinPort.Networks, ", "))
 	}
 	return nil
+}
+
+// findTranslated: a gateway router translates what pods send to one of its outer addresses, whichever way it goes.
+func (v *View) findTranslated(a *attachment, n *Network) {
+	if port := v.portsByName[gatewayExt+n.Prefix+v.node]; port != nil {
+		for _, p := range parse(port.Networks) {
+			a.translated = append(a.translated, host(p.Addr()))
+		}
+	}
 }
 
 // portOf finds a port of a router.

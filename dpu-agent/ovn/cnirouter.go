@@ -61,23 +61,51 @@ func (r *renderer) stays(n *network, is6 bool) []netip.Prefix {
 		n.Subnets, n.join, r.v.ranges.ServiceSNAT, r.v.ranges.ServiceCIDRs, r.v.ranges.Bypass), is6))
 }
 
-// renderRemotes makes the ways to other nodes' service addresses.
+// renderRemotes makes the ways to other nodes' service addresses, by which their answers come back to them.
 func (r *renderer) renderRemotes(n *network, router under) {
 	for _, is6 := range r.families(n.Network) {
-		service := ofFamily(r.v.ranges.ServiceSNAT, is6)
-		for _, other := range r.v.remotes(n.attachment, n.Network, is6) {
-			if other.number >= size(service) {
-				continue
-			}
-			address := r.serviceAddress(other.number, is6)
-			if n.kind == clusterKind {
-				router.add(routeTable, "static_routes", &routeRow{
-					Prefix: host(address).String(), NextHop: other.nextHop.String(), ExternalIDs: n.ids,
-				})
-				continue
-			}
+		if n.kind != clusterKind {
+			continue
+		}
+		for _, other := range r.remotes(n, is6) {
+			router.add(routeTable, "static_routes", &routeRow{
+				Prefix: host(r.serviceAddress(other.number, is6)).String(), NextHop: other.nextHop.String(), ExternalIDs: n.ids,
+			})
 		}
 	}
+	if n.kind == transitKind {
+		r.renderRemotePorts(n, router)
+	}
+}
+
+// renderRemotePorts: the transit router is one router in all zones. A port of it that is another node's, known by its
+// tunnel key, leads to the link of the network's gateway there, whose MAC nobody could ask for.
+func (r *renderer) renderRemotePorts(n *network, router under) {
+	for _, other := range r.remotes(n, false) {
+		there := names{uplink: r.g.Uplink, node: other.node}
+		port := &routerPortRow{
+			Name: there.routerLink(n.Prefix), MAC: portMAC(there.routerLink(n.Prefix)),
+			Options: map[string]string{
+				tunnelKey: strconv.FormatUint(linkKeyBase+other.number, 10), chassisOption: other.chassis,
+			},
+		}
+		for _, is6 := range r.families(n.Network) {
+			service := ofFamily(r.v.ranges.ServiceSNAT, is6)
+			port.Networks = append(port.Networks, host(nth(service, size(service)/2+other.number).Addr()).String())
+			gateway := nth(ofFamily(r.v.ranges.Link, is6), 2).Addr().String()
+			router.route(host(r.serviceAddress(other.number, is6)).String(), gateway, port.Name)
+			router.staticMAC(port.Name, gateway, r.linkMAC(n, other.node))
+		}
+		router.port(port)
+	}
+}
+
+// remotes are the other nodes that have a service address.
+func (r *renderer) remotes(n *network, is6 bool) []remote {
+	others := r.v.remotes(n.attachment, n.Network, is6)
+	return slices.DeleteFunc(others, func(o remote) bool {
+		return o.number >= size(ofFamily(r.v.ranges.ServiceSNAT, false))/2 || o.number >= size(ofFamily(r.v.ranges.ServiceSNAT, true))/2
+	})
 }
 
 func source(is6 bool) string {

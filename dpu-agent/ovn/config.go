@@ -30,8 +30,9 @@ type Ranges struct {
 	// Link is the link of every network between the CNI's router and the network's gateway; they never meet. Default
 	// 100.92.0.0/30 and fd92::/126.
 	Link []netip.Prefix
-	// ServiceSNAT has one address per node, that clients of services have towards pods. It must be the same on all
-	// nodes. Default 100.93.0.0/16 and fd93::/64.
+	// ServiceSNAT has one address per node, that clients of services have towards pods, and in its upper half one per
+	// node for the port by which Layer2 networks reach that node. It must be the same on all nodes. Default
+	// 100.93.0.0/16 and fd93::/64.
 	ServiceSNAT []netip.Prefix
 	// ServiceCIDRs are the addresses of the cluster's services.
 	ServiceCIDRs []netip.Prefix

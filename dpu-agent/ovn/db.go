@@ -72,7 +72,7 @@ func (d *DB) View() (*View, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.content != content {
-		d.content, d.view = content, newView(content, d.node, d.ranges)
+		d.content, d.view = content, newView(read(content), d.node, d.ranges)
 	}
 	return d.view, nil
 }

@@ -96,6 +96,11 @@ func (u under) balancer(b *balancerRow) {
 	u.add(balancerTable, "load_balancer", b)
 }
 
+// staticMAC tells the router of a port the MAC behind an address.
+func (u under) staticMAC(port, ip, mac string) {
+	u.d.rows = append(u.d.rows, desiredRow{table: staticMACTable, row: &staticMACRow{LogicalPort: port, IP: ip, MAC: mac}})
+}
+
 // switchPort adds a port to a switch.
 func (u under) switchPort(name, kind, address string, options map[string]string) {
 	u.add(switchPortTable, "ports", &switchPortRow{

@@ -67,7 +67,7 @@ func (d *difference) compare() {
 		if have[k] == nil {
 			have[k] = own
 		}
-		kept[own] = d.want.kept[own.row.ids()[networkKey]]
+		kept[own] = d.want.kept[own.network]
 	}
 	attached := attachments(d.own)
 	inserted := map[int]string{} // rows of desired to their named UUIDs
@@ -167,7 +167,9 @@ func (d *difference) linkOf(table, uuid, column string) *link {
 func (d *difference) insert(want desiredRow, uuid string) {
 	row := newRow(want.row)
 	if want.parent.table == "" {
-		d.waits = append(d.waits, wait(want.table, "name", want.row.identity(), "!=", "name", want.row.identity()))
+		if want.table != staticMACTable { // where the database itself sees to it that there is one
+			d.waits = append(d.waits, wait(want.table, "name", want.row.identity(), "!=", "name", want.row.identity()))
+		}
 		this := [2]string{want.table, uuid}
 		for column, l := range d.links[this] {
 			row[column] = ovsdb.Set{GoSet: l.add}
@@ -179,9 +181,9 @@ func (d *difference) insert(want desiredRow, uuid string) {
 
 // remove takes a row away. What only others refer to goes with the last reference.
 func (d *difference) remove(own *ownRow) {
-	d.touch(own.row)
+	d.touched[own.network] = true
 	switch own.table {
-	case routerTable, switchTable, balancerTable:
+	case routerTable, switchTable, balancerTable, staticMACTable:
 		d.gone[own.uuid] = true
 		d.deletes = append(d.deletes, ovsdb.Operation{Op: "delete", Table: own.table, Where: byUUID(own.uuid)})
 		return

@@ -5,6 +5,7 @@ package ovn
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 // renderEdge makes the router that is the Uplink in OVN, and the switch that joins it to the bridge. There is no VLAN
@@ -78,11 +79,11 @@ func (r *renderer) renderPaths(n *network, gateway under, is6 bool) {
 		everything = "::/0"
 	}
 	gateway.route(everything, edge.Addr().String(), r.n.gatewayEdge(p))
-	subnets := normalised(family(n.Subnets, is6))
-	for _, subnet := range subnets {
+	inside := normalised(slices.Concat(family(n.Subnets, is6), family(n.translated, is6)))
+	for _, subnet := range inside {
 		gateway.route(subnet.String(), nth(ofFamily(r.v.ranges.Link, is6), 1).Addr().String(), r.n.gatewayLink(p))
 	}
-	for _, pods := range family(n.local, is6) {
+	for _, pods := range slices.Concat(family(n.local, is6), family(n.translated, is6)) {
 		if !within(n.Advertised, pods) {
 			gateway.snat(own.Addr().String(), pods.String())
 		}
@@ -91,7 +92,7 @@ func (r *renderer) renderPaths(n *network, gateway under, is6 bool) {
 		r.edge.of(n.ids).route(subnet.String(), own.Addr().String(), r.n.edgeGateway(p))
 	}
 	// What comes from the edge for nobody here must not go back there by the default route, and so on and on.
-	gateway.policy(priorityStray, fmt.Sprintf("inport == %q && %s != %s", r.n.gatewayEdge(p), destination(is6), set(subnets)), "drop")
+	gateway.policy(priorityStray, fmt.Sprintf("inport == %q && %s != %s", r.n.gatewayEdge(p), destination(is6), set(inside)), "drop")
 }
 
 // serviceAddresses are what clients of services look like to pods, so that answers come back to this node.

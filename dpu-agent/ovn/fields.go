@@ -71,6 +71,9 @@ func changes(is, want row) ovsdb.Row {
 	old := fieldsOf(is)
 	for i, f := range fieldsOf(want) {
 		if f.column == idsColumn {
+			if contains(is.ids(), want.ids()) {
+				continue
+			}
 			merged := maps.Clone(is.ids())
 			maps.Copy(merged, want.ids())
 			f.value = merged
@@ -83,6 +86,15 @@ func changes(is, want row) ovsdb.Row {
 		}
 	}
 	return out
+}
+
+func contains(all, some map[string]string) bool {
+	for key, value := range some {
+		if all[key] != value {
+			return false
+		}
+	}
+	return true
 }
 
 // same tells whether two values of a column are the same in OVSDB, where sets have no order.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -86,7 +87,8 @@ func (n *northbound) rows() (foreign, own map[string]string) {
 		}
 		tables = append(tables, next)
 		for _, cells := range next.Data {
-			if strings.Contains(fmt.Sprint(cells), "ovn-uplink/owner") {
+			if text := fmt.Sprint(cells); strings.Contains(text, "ovn-uplink/owner") ||
+				next.Caption == staticMACTable+" table" && strings.Contains(text, "uplink_") {
 				mine[cells[0].([]any)[1].(string)] = true
 			}
 		}
@@ -275,6 +277,8 @@ func (n *northbound) route(router, prefix, nextHop string, ids ...string) {
 	}
 	n.nbctl(append(args, "--", "add", "logical_router", router, "static_routes", "@r")...)
 }
+
+var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
 
 func sorted(m map[string]string) string {
 	var lines []string

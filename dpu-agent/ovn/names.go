@@ -5,6 +5,7 @@ package ovn
 import (
 	"crypto/sha256"
 	"net"
+	"strings"
 )
 
 // The external_ids of every row of this package. Neither k8s.ovn.org/network nor ic-node is among them, and no name
@@ -39,6 +40,13 @@ func (n names) linkGateway(p string) string { return n.link(p) + "-gw" }
 
 // routerLink is the port on the CNI's router.
 func (n names) routerLink(p string) string { return n.link(p) + "-router" }
+
+// uplinkOfLink is the Uplink whose port on a CNI's router has a name; false if it is the name of something else.
+func uplinkOfLink(port string) (string, bool) {
+	rest, isOwn := strings.CutPrefix(port, "uplink_")
+	uplink, rest, _ := strings.Cut(rest, "_")
+	return uplink, isOwn && strings.HasPrefix(rest, "link_") && strings.HasSuffix(rest, "-router")
+}
 
 // portMAC is the MAC of a router port, locally administered and the same wherever it is made from the same name:
 // ports of one link have different names.

@@ -197,7 +197,7 @@ func (r *renderer) obstacle(n *Network, a *attachment) *uplinkstate.Problem {
 		}
 	}
 	for _, is6 := range r.families(n) {
-		if service := ofFamily(r.v.ranges.ServiceSNAT, is6); a.number >= size(service) {
+		if service := ofFamily(r.v.ranges.ServiceSNAT, is6); a.number >= size(service)/2 {
 			return failed("network %s: the service SNAT range %s has no address for node number %d; choose a larger one", n.Name, service, a.number)
 		}
 	}

@@ -84,6 +84,14 @@ type (
 		ExternalIDs map[string]string `ovsdb:"external_ids"`
 	}
 
+	// staticMACRow has no external_ids: it is of this package if its port's name is.
+	staticMACRow struct {
+		UUID        string `ovsdb:"_uuid"`
+		LogicalPort string `ovsdb:"logical_port"`
+		IP          string `ovsdb:"ip"`
+		MAC         string `ovsdb:"mac"`
+	}
+
 	globalRow struct {
 		UUID string `ovsdb:"_uuid"`
 		Name string `ovsdb:"name"`
@@ -100,13 +108,14 @@ const (
 	switchTable     = "Logical_Switch"
 	switchPortTable = "Logical_Switch_Port"
 	balancerTable   = "Load_Balancer"
+	staticMACTable  = "Static_MAC_Binding"
 )
 
 func tables() map[string]any {
 	return map[string]any{
 		globalTable: &globalRow{}, routerTable: &routerRow{}, routerPortTable: &routerPortRow{}, routeTable: &routeRow{},
 		policyTable: &policyRow{}, natTable: &natRow{}, switchTable: &switchRow{}, switchPortTable: &switchPortRow{},
-		balancerTable: &balancerRow{},
+		balancerTable: &balancerRow{}, staticMACTable: &staticMACRow{},
 	}
 }
 
@@ -133,6 +142,7 @@ func (r *routerPortRow) identity() string { return r.Name }
 func (r *switchRow) identity() string     { return r.Name }
 func (r *switchPortRow) identity() string { return r.Name }
 func (r *balancerRow) identity() string   { return r.ExternalIDs[networkKey] + " " + r.Name }
+func (r *staticMACRow) identity() string  { return r.LogicalPort + " " + r.IP }
 func (r *natRow) identity() string        { return r.Type + " " + r.LogicalIP }
 func (r *policyRow) identity() string     { return strconv.Itoa(r.Priority) + " " + r.Match }
 func (r *routeRow) identity() string {
@@ -144,6 +154,7 @@ func (r *routerPortRow) ids() map[string]string { return r.ExternalIDs }
 func (r *switchRow) ids() map[string]string     { return r.ExternalIDs }
 func (r *switchPortRow) ids() map[string]string { return r.ExternalIDs }
 func (r *balancerRow) ids() map[string]string   { return r.ExternalIDs }
+func (r *staticMACRow) ids() map[string]string  { return nil }
 func (r *natRow) ids() map[string]string        { return r.ExternalIDs }
 func (r *policyRow) ids() map[string]string     { return r.ExternalIDs }
 func (r *routeRow) ids() map[string]string      { return r.ExternalIDs }

@@ -43,6 +43,8 @@ type ownRows struct {
 type ownRow struct {
 	table, uuid string
 	row         row
+	// network is what it is for, empty if it is for all.
+	network string
 	// parent is the row that refers to it.
 	parent reference
 }
@@ -53,12 +55,37 @@ type reference struct{ table, uuid, column string }
 // user is who uses a transit block.
 type user struct{ uplink, network string }
 
-func newView(content *ovsdb.Content, node string, ranges Ranges) *View {
-	v := &View{
-		node: node, ranges: ranges,
+// database is what the followed tables hold, by UUID.
+type database struct {
+	routers     map[string]*routerRow
+	routerPorts map[string]*routerPortRow
+	routes      map[string]*routeRow
+	policies    map[string]*policyRow
+	nats        map[string]*natRow
+	switches    map[string]*switchRow
+	switchPorts map[string]*switchPortRow
+	balancers   map[string]*balancerRow
+	staticMACs  map[string]*staticMACRow
+}
+
+func read(content *ovsdb.Content) database {
+	return database{
 		routers:     ovsdb.Rows[routerRow](content, routerTable),
 		routerPorts: ovsdb.Rows[routerPortRow](content, routerPortTable),
 		routes:      ovsdb.Rows[routeRow](content, routeTable),
+		policies:    ovsdb.Rows[policyRow](content, policyTable),
+		nats:        ovsdb.Rows[natRow](content, natTable),
+		switches:    ovsdb.Rows[switchRow](content, switchTable),
+		switchPorts: ovsdb.Rows[switchPortRow](content, switchPortTable),
+		balancers:   ovsdb.Rows[balancerRow](content, balancerTable),
+		staticMACs:  ovsdb.Rows[staticMACRow](content, staticMACTable),
+	}
+}
+
+func newView(db database, node string, ranges Ranges) *View {
+	v := &View{
+		node: node, ranges: ranges,
+		routers: db.routers, routerPorts: db.routerPorts, routes: db.routes,
 		portsByName: map[string]*routerPortRow{},
 		routersOf:   map[string][]*routerRow{},
 		own:         map[string]*ownRows{},
@@ -76,16 +103,16 @@ func newView(content *ovsdb.Content, node string, ranges Ranges) *View {
 	for _, routers := range v.routersOf {
 		slices.SortFunc(routers, func(a, b *routerRow) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UUID, b.UUID)) })
 	}
-	switches := ovsdb.Rows[switchRow](content, switchTable)
-	parents := v.parents(switches)
+	parents := v.parents(db.switches)
 	collect(v, routerTable, v.routers, nil)
-	collect(v, switchTable, switches, nil)
+	collect(v, switchTable, db.switches, nil)
 	collect(v, routerPortTable, v.routerPorts, parents)
 	collect(v, routeTable, v.routes, parents)
-	collect(v, policyTable, ovsdb.Rows[policyRow](content, policyTable), parents)
-	collect(v, natTable, ovsdb.Rows[natRow](content, natTable), parents)
-	collect(v, switchPortTable, ovsdb.Rows[switchPortRow](content, switchPortTable), parents)
-	collect(v, balancerTable, ovsdb.Rows[balancerRow](content, balancerTable), parents)
+	collect(v, policyTable, db.policies, parents)
+	collect(v, natTable, db.nats, parents)
+	collect(v, switchPortTable, db.switchPorts, parents)
+	collect(v, balancerTable, db.balancers, parents)
+	v.collectStaticMACs(db.staticMACs)
 	v.findBlocks()
 	return v
 }
@@ -136,12 +163,8 @@ func collect[T any, R interface {
 	slices.Sort(uuids)
 	for _, uuid := range uuids {
 		r := R(rows[uuid])
-		own := v.own[r.ids()[uplinkKey]]
-		if own == nil {
-			own = &ownRows{routers: map[string]*routerRow{}, switches: map[string]*switchRow{}}
-			v.own[r.ids()[uplinkKey]] = own
-		}
-		own.rows = append(own.rows, ownRow{table: table, uuid: uuid, row: r, parent: parents[uuid]})
+		own := v.ownOf(r.ids()[uplinkKey])
+		own.rows = append(own.rows, ownRow{table: table, uuid: uuid, row: r, network: r.ids()[networkKey], parent: parents[uuid]})
 		switch r := any(r).(type) {
 		case *routerRow:
 			if own.routers[r.Name] == nil {
@@ -152,6 +175,33 @@ func collect[T any, R interface {
 				own.switches[r.Name] = r
 			}
 		}
+	}
+}
+
+func (v *View) ownOf(uplink string) *ownRows {
+	own := v.own[uplink]
+	if own == nil {
+		own = &ownRows{routers: map[string]*routerRow{}, switches: map[string]*switchRow{}}
+		v.own[uplink] = own
+	}
+	return own
+}
+
+// collectStaticMACs takes the rows in that belong to ports of this package. Such a row stays when its port goes with
+// the CNI's router.
+func (v *View) collectStaticMACs(rows map[string]*staticMACRow) {
+	for _, uuid := range slices.Sorted(maps.Keys(rows)) {
+		r := rows[uuid]
+		uplink, ok := uplinkOfLink(r.LogicalPort)
+		if !ok {
+			continue
+		}
+		network := ""
+		if port := v.portsByName[r.LogicalPort]; port != nil {
+			network = port.ExternalIDs[networkKey]
+		}
+		own := v.ownOf(uplink)
+		own.rows = append(own.rows, ownRow{table: staticMACTable, uuid: uuid, row: r, network: network})
 	}
 }
 
