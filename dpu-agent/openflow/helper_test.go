@@ -91,6 +91,11 @@ func newRig(t *testing.T, build *lab.OVSBuild) *rig {
 	r.vsctl(t, "add-br", "brn", "--", "set", "bridge", "brn", "datapath_type=netdev", "--", "add-port", "brn", "o0")
 	r.patch(t, 2)
 	r.ip(t, r.ovn, "link set eth0 address "+testMAC)
+	// The kernel sees the frames of the userspace datapath's ports as well, and would answer for the bridge.
+	for _, n := range []*lab.Node{r.node, r.ovn} {
+		_, err := n.Exec(ctx, "sysctl", "-qw", "net.ipv4.conf.all.arp_ignore=1")
+		do(t, err)
+	}
 	r.hostUp(t)
 	r.ip(t, r.wire, "addr add 192.0.2.1/24 dev eth0", "addr add 2001:db8:1::1/64 dev eth0 nodad",
 		"link set lo up", "addr add 203.0.113.9/32 dev lo", "addr add 2001:db8:9::9/128 dev lo nodad")
@@ -204,16 +209,6 @@ func do(t testing.TB, errs ...error) {
 func eventually(t testing.TB, d time.Duration, check func(context.Context) error) {
 	t.Helper()
 	do(t, lab.Eventually(t.Context(), d, check))
-}
-
-// drifted waits for a drift.
-func drifted(t testing.TB, drifts <-chan string) {
-	t.Helper()
-	select {
-	case <-drifts:
-	case <-time.After(3 * time.Second):
-		t.Fatal("no drift was noticed")
-	}
 }
 
 // services are n of them, on ports from 20000, on the Uplink's address of IPv4.

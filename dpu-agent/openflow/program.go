@@ -17,8 +17,8 @@ var ErrUnlike = errors.New("the bridge shows other flows than it was sent")
 
 // program is Program with the turn.
 func (p *Programmer) program(ctx context.Context, s *state, frame Bridge, items []Service) (Change, error) {
-	before, sure, unlike := s.frame, s.sure, s.unlike
-	todo, read, err := p.prepare(ctx, s, frame, items)
+	before, sure, unlike := s.frame, s.sureNow(), s.unlike
+	todo, read, err := p.prepare(ctx, s, sure, frame, items)
 	if err != nil {
 		return Change{}, err
 	}
@@ -56,15 +56,15 @@ func (p *Programmer) program(ctx context.Context, s *state, frame Bridge, items 
 
 // prepare finds out what is to be sent, and sets the state to what will be. read says that it was found by reading
 // the bridge, and not from what is known.
-func (p *Programmer) prepare(ctx context.Context, s *state, frame Bridge, items []Service) (plan, bool, error) {
-	if s.sure && reflect.DeepEqual(s.frame, frame) && !frame.overlaps() {
+func (p *Programmer) prepare(ctx context.Context, s *state, sure bool, frame Bridge, items []Service) (plan, bool, error) {
+	if sure && reflect.DeepEqual(s.frame, frame) && !frame.overlaps() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		todo := betweenItems(&frame, s.want, s.items, items)
 		s.items = items
 		return todo, false, nil
 	}
-	have, sure := s.want, s.sure
+	have := s.want
 	want := collect(frame.flows(items), len(have))
 	s.set(frame, items, want)
 	if sure {
@@ -98,13 +98,19 @@ func (p *Programmer) quiet(ctx context.Context, bridge string, patch uint32) err
 }
 
 func unlikeError(bridge string, difference plan) error {
-	sent, shown := "none", "none"
-	if len(difference.add) > 0 {
-		sent = difference.add[0].String()
+	var examples string
+	for _, sent := range difference.add {
+		if odd := difference.odd; odd == nil || odd.place() == sent.place() {
+			examples = fmt.Sprintf("; sent was %q", clip(sent.String()))
+			break
+		}
+	}
+	if difference.odd != nil {
+		examples += fmt.Sprintf("; shown is %q", clip(difference.odd.String()))
 	}
 	if len(difference.del) > 0 {
-		shown = difference.del[0].String()
+		examples += fmt.Sprintf("; too many is %q", clip(difference.del[0].String()))
 	}
-	return fmt.Errorf("bridge %s: %w: %d missing, such as %q; %d too many, such as %q",
-		bridge, ErrUnlike, len(difference.add), clip(sent), len(difference.del), clip(shown))
+	return fmt.Errorf("bridge %s: %w: %d are missing or other, %d too many%s",
+		bridge, ErrUnlike, len(difference.add), len(difference.del), examples)
 }

@@ -26,6 +26,7 @@ func collect(flows iter.Seq[Flow], size int) flowSet {
 type plan struct {
 	del []Flow
 	add []Flow
+	odd *Flow // one that the bridge shows in the place of one in add
 }
 
 func (p plan) empty() bool { return len(p.del)+len(p.add) == 0 }
@@ -61,6 +62,7 @@ type repair struct {
 	want flowSet
 	seen map[place]bool
 	del  []Flow
+	odd  *Flow
 }
 
 func newRepair(want flowSet) *repair {
@@ -74,12 +76,14 @@ func (r *repair) has(f Flow) {
 		r.seen[f.place()] = true
 	case !found || want.Priority != f.Priority:
 		r.del = append(r.del, f)
+	default:
+		r.odd = &f
 	}
 }
 
 // plan is what makes the bridge as it should be.
 func (r *repair) plan() plan {
-	p := plan{del: r.del}
+	p := plan{del: r.del, odd: r.odd}
 	if len(r.seen) < len(r.want) {
 		for at, f := range r.want {
 			if !r.seen[at] {

@@ -13,7 +13,7 @@ type state struct {
 	turn chan struct{} // holds one token while nobody programs or checks the bridge
 	stop func()        // ends its watcher
 
-	mu    sync.Mutex // for what follows, which changes only with the turn
+	mu    sync.Mutex // for what follows, which changes only with the turn, but for sure
 	frame Bridge
 	items []Service
 	want  flowSet // what was sent last, or is being sent; nil before
@@ -53,6 +53,12 @@ func (s *state) doubt() {
 	s.sure = false
 }
 
+func (s *state) sureNow() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sure
+}
+
 func (s *state) believe(unlike *plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,6 +84,7 @@ func (s *state) fits(e event) bool {
 		return e.flow == want
 	case portChanged:
 		return e.port != s.frame.Patch
+	default:
+		return false
 	}
-	return false
 }
