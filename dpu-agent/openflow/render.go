@@ -12,11 +12,12 @@ import (
 )
 
 // Tables. Packets for the Uplink's MAC go from 0 to inbound, and from there to OVN, to the host by NORMAL, or
-// through conntrack to tracked.
+// through conntrack to tracked. Translated is on OVN's way out.
 const (
-	tableInbound = 170
-	tableTracked = 171
-	tableOVN     = 172
+	tableInbound    = 170
+	tableTracked    = 171
+	tableOVN        = 172
+	tableTranslated = 173
 )
 
 // base is the lowest priority in use, and that of the tables' last rows; see the package comment.
@@ -63,6 +64,7 @@ func (b *Bridge) flows(items []Service) iter.Seq[Flow] {
 		r.fromWire()
 		r.inbound()
 		r.tracked()
+		r.translated()
 		r.toOVN()
 		for _, item := range items {
 			r.item(item)

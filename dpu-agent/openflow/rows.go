@@ -20,8 +20,9 @@ func (r *renderer) fromOVN() {
 	// An established connection keeps its own translation: that is how replies of services get their source.
 	for _, p := range r.Transit {
 		if a := r.address(p.Addr().Is6()); a.IsValid() {
-			r.add(0, base+80, r.commit(markOVN, 0, "nat(src="+a.String()+")")+","+r.toWire(),
-				in, mac, family(a), source(p))
+			nat := "nat(src=" + a.String() + ")"
+			r.add(0, base+80, r.commit(markOVN, 0, nat)+","+r.toWire(), in, mac, family(a), source(p))
+			r.add(0, base+85, r.commit(markOVN, tableTranslated, nat), append(echoRequest(a), in, mac, source(p))...)
 		}
 	}
 	for _, p := range r.Advertised {
@@ -38,7 +39,8 @@ func (r *renderer) fromOVN() {
 }
 
 // fromHost are the rows of the host's port. Its connections are committed so that OVN's translation picks no port
-// that the host uses.
+// that the host uses, and translated to the address that they have, which gives a connection another port if one of
+// OVN's has that port to the same destination already: else the answers of both would be taken for those of one.
 func (r *renderer) fromHost() {
 	in := inPort(r.HostPort)
 	for kind := routerSolicitation; kind <= redirect; kind++ {
@@ -49,7 +51,7 @@ func (r *renderer) fromHost() {
 		r.add(0, base+50, "drop", in, family(p.Addr()), destination(p))
 	}
 	for ip, a := range r.families() {
-		r.add(0, base+40, r.commit(markHost, 0, "")+",NORMAL", in, ip, source(host(a)))
+		r.add(0, base+40, r.commit(markHost, 0, "nat(src="+a.String()+")")+",NORMAL", in, ip, source(host(a)))
 	}
 	mac := "dl_src=" + r.MAC.String()
 	r.add(0, base+30, "NORMAL", in, mac)
@@ -122,6 +124,13 @@ func (r *renderer) tracked() {
 	r.add(tableTracked, base, "NORMAL")
 }
 
+// translated are the rows for OVN's echo requests behind their translation. The userspace datapath translates no
+// identifiers: where a connection has one already it leaves the packet as it is, in no connection and without a mark.
+func (r *renderer) translated() {
+	r.add(tableTranslated, base+90, r.toWire(), "ct_state=+trk", fmt.Sprintf("ct_mark=%#x", markOVN))
+	r.add(tableTranslated, base, "drop")
+}
+
 // toOVN is the one row that has the patch port's number on the way to it. OVN has its own use for what conntrack
 // left in the packet.
 func (r *renderer) toOVN() {
@@ -157,6 +166,14 @@ func (r *renderer) item(s Service) {
 		r.add(tableTracked, base+80, actions, "ct_state=+new+trk", ip, trackedDestination(s.Address),
 			fmt.Sprintf("ct_nw_proto=%d", s.Protocol), fmt.Sprintf("ct_tp_dst=%d", s.Port), r.tagged())
 	}
+}
+
+// echoRequest are the fields of ICMP's echo request of an address's family.
+func echoRequest(a netip.Addr) []string {
+	if a.Is6() {
+		return icmp6(128)
+	}
+	return []string{"icmp", "icmp_type=8"}
 }
 
 // transport is the field of a service's protocol and family.
