@@ -48,7 +48,7 @@ func (b *builder) layer2() {
 // with it on the node itself, of the other chassis elsewhere.
 func (b *builder) transitPeer(transit, gr *datapath, node *Zone) {
 	n := b.n
-	gateway := "GR_" + n.Prefix + node.Node.Name
+	gateway := "GR_" + n.Prefix + node.Name
 	port := "trtor-" + gateway
 	routers, gateways := n.transitLink(node)
 	more := columns{"options": map[string]string{"requested-tnl-key": strconv.Itoa(transitGatewayPortKey + node.ID)}}
@@ -62,7 +62,7 @@ func (b *builder) transitPeer(transit, gr *datapath, node *Zone) {
 	}
 	b.routerPort(transit, port, routers, more)
 	for i, hop := range addresses(gateways) {
-		b.route(transit, n.JoinAddresses(node)[i], hop, b.rowIDs(nodeKey, node.Node.Name), nil)
+		b.route(transit, n.JoinAddresses(node)[i], hop, b.rowIDs(nodeKey, node.Name), nil)
 	}
 }
 

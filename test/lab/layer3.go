@@ -11,7 +11,7 @@ import (
 // switch to the node's gateway router, and a transit switch to other zones.
 func (b *builder) layer3() {
 	n, z := b.n, b.z
-	p, node := n.Prefix, z.Node.Name
+	p, node := n.Prefix, z.Name
 	cluster := b.router(n.Router(z), map[string]string{"always_learn_from_arp_request": "false"}, b.ids("k8s-cluster-router", "yes"))
 	gr := b.gateway("router_ip")
 
@@ -40,19 +40,19 @@ func (b *builder) transitSwitch(cluster *datapath) {
 	name := p + "transit_switch"
 	transit := b.lswitch(name, transitConfig(name, n.Spec.ID))
 	for _, z := range n.zones {
-		port, networks := p+"tstor-"+z.Node.Name, n.transit(z)
+		port, networks := p+"tstor-"+z.Name, n.transit(z)
 		options := map[string]string{"requested-tnl-key": strconv.Itoa(z.ID)}
 		if z == b.z {
-			options["router-port"] = p + "rtots-" + z.Node.Name
+			options["router-port"] = p + "rtots-" + z.Name
 			b.routerPort(cluster, options["router-port"], networks, columns{"options": map[string]string{"mcast_flood": "true"}})
-			b.switchPort(transit, port, "router", []string{"router"}, options, "node", z.Node.Name)
+			b.switchPort(transit, port, "router", []string{"router"}, options, "node", z.Name)
 			continue
 		}
 		options["requested-chassis"] = z.Chassis
 		b.remotes[port] = z
 		b.switchPort(transit, port, "remote",
-			[]string{addressMAC(networks[0].Addr()) + " " + strings.Join(texts(networks), " ")}, options, "node", z.Node.Name)
-		ids := map[string]string{zoneNodeKey: z.Node.Name, networkKey: n.Name}
+			[]string{addressMAC(networks[0].Addr()) + " " + strings.Join(texts(networks), " ")}, options, "node", z.Name)
+		ids := map[string]string{zoneNodeKey: z.Name, networkKey: n.Name}
 		for i, hop := range addresses(networks) {
 			b.route(cluster, n.NodeSubnets(z)[i], hop, ids, nil)
 			b.route(cluster, hostPrefix(n.JoinAddresses(z)[i]), hop, ids, nil)

@@ -252,8 +252,13 @@ func TestChassisName(t *testing.T) {
 			if err != nil || strings.TrimSpace(got) != want || z.Chassis != want {
 				t.Errorf("chassis is %q, %q for the lab, want %s; %v", got, z.Chassis, want, err)
 			}
-			if got, err := p.Card.Exec(ctx, "ovn-nbctl", "get", "NB_Global", ".", "name"); err != nil || strings.TrimSpace(got) != "worker-b-dpu" {
-				t.Errorf("a command on the card finds zone %q, %v", got, err)
+			if got, err := p.Card.Exec(ctx, "ovn-nbctl", "get", "NB_Global", ".", "name"); err != nil || strings.TrimSpace(got) != "worker-b" {
+				t.Errorf("a command on the card finds zone %q, %v, want the host's", got, err)
+			}
+			// Rows are named after the Node object, and a card has none.
+			n := addNetwork(t, l, lab.NetworkSpec{CUDN: "blue"}, z)
+			if got, err := z.Nbctl(ctx, "get", "Logical_Router_Port", "rtos-"+n.Prefix+"worker-b", "_uuid"); err != nil {
+				t.Errorf("router port of the host's name: %q, %v", got, err)
 			}
 		})
 	}
