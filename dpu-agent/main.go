@@ -58,7 +58,7 @@ changes nothing; 'dpu-agent cleanup' removes what it made.`,
 	f.AddFlags(root.Flags())
 	root.Flags().BoolVar(&f.programs, "gateway", true, "program gateways; without it bridges are found, validated and published, and nothing is written to Open vSwitch or OVN")
 	f.addShared(root)
-	root.AddCommand(inspectCommand(f))
+	root.AddCommand(inspectCommand(f), explainCommand(f), cleanupCommand(f))
 	return root
 }
 

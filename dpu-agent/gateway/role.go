@@ -35,6 +35,9 @@ type Role struct {
 
 	// Set before the loop runs, and used by it alone.
 	*world
+	// withoutOVN is for a command where there is no OVN any more.
+	withoutOVN bool
+
 	seen     bool // the northbound database was there since the start
 	activity activity
 	waits    waits
@@ -51,19 +54,25 @@ func New(rc *rest.Config, observer *locate.Observer, config Config) (*Role, erro
 	if err != nil {
 		return nil, err
 	}
-	flows := openflow.New(openflow.Config{
-		RunDir: config.OVSRunDir, FirstZone: config.Zones[0], LastZone: config.Zones[1], Logger: slog.Default(),
-	})
-	r := &Role{
-		config: config, rest: rc, client: client, observer: observer, flows: flows,
+	r := newRole(observer, config)
+	r.rest, r.client = rc, client
+	r.loop = reconcile.New("gateway", config.Resync, r.keys, r.reconcile)
+	observer.OnChange(r.loop.AddAll)
+	r.flows.OnDrift(func(string) { r.loop.AddAll() })
+	return r, nil
+}
+
+// newRole makes what also a command needs that does the role's work once.
+func newRole(observer *locate.Observer, config Config) *Role {
+	return &Role{
+		config: config, observer: observer,
+		flows: openflow.New(openflow.Config{
+			RunDir: config.OVSRunDir, FirstZone: config.Zones[0], LastZone: config.Zones[1], Logger: slog.Default(),
+		}),
 		activity: activity{dynamic: config.Dynamic, grace: config.InactiveGrace, left: map[string]time.Time{}},
 		waits:    waits{}, outcomes: map[string]ovn.Outcome{}, bridges: map[string]string{}, parties: map[string]string{},
 		said: map[string]string{}, checks: map[string]map[service.Place][]service.HealthCheck{},
 	}
-	r.loop = reconcile.New("gateway", config.Resync, r.keys, r.reconcile)
-	observer.OnChange(r.loop.AddAll)
-	flows.OnDrift(func(string) { r.loop.AddAll() })
-	return r, nil
 }
 
 // Name implements agent.Role.

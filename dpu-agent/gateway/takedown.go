@@ -26,7 +26,10 @@ func (r *Role) takeDown(ctx context.Context, uplink string) (rest time.Duration,
 		name = view.Mapped(ovn.PhysicalNetwork(uplink))
 		r.bridges[uplink] = name // the mapping goes before the flows
 	}
-	_, ovnErr := r.nb.Remove(ctx, uplink)
+	var ovnErr error
+	if !r.withoutOVN {
+		_, ovnErr = r.nb.Remove(ctx, uplink)
+	}
 	delete(r.outcomes, uplink)
 	_, mapErr := r.observer.OVS.Map(ctx, ovn.PhysicalNetwork(uplink), "")
 	if err := errors.Join(ovnErr, mapErr); err != nil {
@@ -82,7 +85,7 @@ func programmed(nb *ovn.DB, ovs *bridge.Monitor) []string {
 // gone, or while the Uplink moved to another bridge.
 func (r *Role) sweep(ctx context.Context) error {
 	view, known := r.observer.OVS.Latest()
-	if !known || r.nb.Ready() != nil {
+	if !known || r.nb.Ready() != nil && !r.withoutOVN {
 		return nil // comes again
 	}
 	used := map[string]bool{view.IntegrationBridge(): true}
@@ -92,10 +95,8 @@ func (r *Role) sweep(ctx context.Context) error {
 	for _, name := range r.bridges {
 		used[name] = true
 	}
-	for _, state := range r.states.List() {
-		if b := state.Status.OVSBridge; b != nil {
-			used[string(b.Name)] = true
-		}
+	for _, bridge := range r.resolved() {
+		used[bridge] = true
 	}
 	var errs []error
 	for i := range view.Bridges {
@@ -104,6 +105,19 @@ func (r *Role) sweep(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// resolved are the bridges of all states.
+func (r *Role) resolved() (bridges []string) {
+	if r.states == nil {
+		return nil // a command, which does not see them
+	}
+	for _, state := range r.states.List() {
+		if b := state.Status.OVSBridge; b != nil {
+			bridges = append(bridges, string(b.Name))
+		}
+	}
+	return bridges
 }
 
 // forget drops what is remembered of an Uplink.

@@ -12,7 +12,7 @@ import (
 	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 )
 
-// lookTimeout is how long Once waits for Open vSwitch and the card.
+// lookTimeout is how long Once waits until Open vSwitch and the card are seen.
 const lookTimeout = 10 * time.Second
 
 // Inspect follows the chain once, from a host's data to the wire. The error is about Open vSwitch or the card not
@@ -39,13 +39,13 @@ func HostNode(ctx context.Context, system System) (string, error) {
 	return name, err
 }
 
-// Once runs an Observer until it has seen everything, and then the function.
+// Once runs an Observer, and once it has seen everything the function.
 func Once(ctx context.Context, system System, then func(*Observer) error) error {
 	o, err := Open(system)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -55,7 +55,9 @@ func Once(ctx context.Context, system System, then func(*Observer) error) error 
 		cancel()
 		<-ended
 	}()
-	if kube.WaitReady(ctx, o.OVS, o.card) != nil {
+	look, stop := context.WithTimeout(ctx, lookTimeout)
+	defer stop()
+	if kube.WaitReady(look, o.OVS, o.card) != nil {
 		return fmt.Errorf("not there within %s: %w", lookTimeout, errors.Join(o.OVS.Ready(), o.card.Ready()))
 	}
 	return then(o)

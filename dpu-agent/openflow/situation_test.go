@@ -100,6 +100,10 @@ func TestB5Bond(t *testing.T) {
 			}
 			program(t, p, b)
 			works(t, r)
+			// OVN's packets do not make the switch send the host's to a member that the bond does not listen to.
+			for range 5 {
+				do(t, ping(ctx, r.ovn, "203.0.113.9"), ping(ctx, r.wire, "192.0.2.10"))
+			}
 		}
 		r.ip(t, r.wire, "link set eth1 down") // the active one
 		works(t, r)
@@ -116,7 +120,7 @@ func TestGuard(t *testing.T) {
 		program(t, p, b)
 		eventually(t, 5*time.Second, func(ctx context.Context) error { return ping(ctx, r.node, "203.0.113.9") })
 		lost := pings(t, r.node, "203.0.113.9", func() {
-			for range 5 {
+			for range 2 {
 				if ping(t.Context(), r.ovn, "203.0.113.9") == nil {
 					t.Error("OVN gets out without a patch port")
 				}

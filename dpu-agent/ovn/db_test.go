@@ -38,6 +38,7 @@ func TestApplyAndRemove(t *testing.T) {
 			t.Errorf("rows of others changed:\n%s\nwant\n%s", sorted(foreign), sorted(before))
 		}
 		n.Kill()
+		eventually(t, "the connection to be lost", func() bool { return db.Ready() != nil })
 		n.Restart()
 		eventually(t, "a new connection", func() bool { return db.Ready() == nil })
 		idle(t, db, g)
@@ -240,20 +241,23 @@ func TestB22DriftAndForeignRows(t *testing.T) {
 		mustApply(t, db, g)
 		_, want := n.rows()
 		gw := names{uplink: "wire", node: "n1"}.gateway(blue.Prefix)
-		for name, commands := range map[string][]string{
-			"a router is gone":       {"lr-del " + gw},
-			"the edge is gone":       {"lr-del uplink_wire_edge_n1"},
-			"a switch is gone":       {"ls-del uplink_wire_ext_n1"},
-			"an option changed":      {"set logical_router " + gw + " options:chassis=x"},
-			"a MAC changed":          {"set logical_router_port uplink_wire_edge_n1-ext mac=\"02:00:00:00:00:09\""},
-			"the localnet port went": {"lsp-del uplink_wire_phys_n1"},
-			"routes are gone":        {"lr-route-del " + gw, "lr-nat-del " + gw},
-			"a policy is gone":       {"lr-policy-del " + blue.Prefix + "ovn_cluster_router 91"},
-			"the port to it is gone": {"lrp-del uplink_wire_link_" + blue.Prefix + "n1-router"},
-			"a second of one name":   {"--add-duplicate ls-add uplink_wire_ext_n1", "--id=@d create logical_router name=" + gw + " external_ids:ovn-uplink/owner=dpu-agent external_ids:ovn-uplink/node=n1 external_ids:ovn-uplink/uplink=wire"},
+		for _, c := range []struct {
+			name     string
+			commands []string
+		}{
+			{"a router is gone", []string{"lr-del " + gw}},
+			{"the edge is gone", []string{"lr-del uplink_wire_edge_n1"}},
+			{"a switch is gone", []string{"ls-del uplink_wire_ext_n1"}},
+			{"an option changed", []string{"set logical_router " + gw + " options:chassis=x"}},
+			{"a MAC changed", []string{"set logical_router_port uplink_wire_edge_n1-ext mac=\"02:00:00:00:00:09\""}},
+			{"the localnet port went", []string{"lsp-del uplink_wire_phys_n1"}},
+			{"routes are gone", []string{"lr-route-del " + gw, "lr-nat-del " + gw}},
+			{"a policy is gone", []string{"lr-policy-del " + blue.Prefix + "ovn_cluster_router 91"}},
+			{"the port to it is gone", []string{"lrp-del uplink_wire_link_" + blue.Prefix + "n1-router"}},
+			{"a second of one name", []string{"--add-duplicate ls-add uplink_wire_ext_n1", "--id=@d create logical_router name=" + gw + " external_ids:ovn-uplink/owner=dpu-agent external_ids:ovn-uplink/node=n1 external_ids:ovn-uplink/uplink=wire"}},
 		} {
-			t.Run(name, func(t *testing.T) {
-				n.do(commands...)
+			t.Run(c.name, func(t *testing.T) {
+				n.do(c.commands...)
 				eventually(t, "repair", func() bool {
 					if _, _, err := db.Apply(t.Context(), g); err != nil && !errors.Is(err, ovsdb.ErrNotConnected) {
 						t.Fatal(err)

@@ -83,6 +83,13 @@ func (u under) route(prefix, nextHop, outputPort string) {
 	u.add(routeTable, "static_routes", &routeRow{Prefix: prefix, NextHop: nextHop, OutputPort: &outputPort, ExternalIDs: u.ids})
 }
 
+// routeFromWire is a route for what comes from the wire only.
+func (u under) routeFromWire(prefix, nextHop, outputPort string) {
+	u.add(routeTable, "static_routes", &routeRow{
+		Prefix: prefix, NextHop: nextHop, OutputPort: &outputPort, RouteTable: fromWire, ExternalIDs: u.ids,
+	})
+}
+
 func (u under) policy(priority int, match, action string, nextHops ...string) {
 	u.add(policyTable, "policies", &policyRow{Priority: priority, Match: match, Action: action, NextHops: nextHops, ExternalIDs: u.ids})
 }

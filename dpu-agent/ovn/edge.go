@@ -8,12 +8,19 @@ import (
 	"slices"
 )
 
+// fromWire is the table of an edge router's routes for what comes from the wire: to addresses of services and to
+// advertised subnets. What comes from a network does not see it, so that no tenant can draw the traffic of another by
+// giving a service an address that others want to reach; and what comes from the wire does not see the default routes.
+const fromWire = "wire"
+
 // renderEdge makes the router that is the Uplink in OVN, and the switch that joins it to the bridge. There is no VLAN
 // tag: frames between OVN and the bridge have none, the bridge's flows know the VLANs of its ports.
 func (r *renderer) renderEdge() {
 	ids := r.n.tags("")
 	r.edge = r.d.router(&routerRow{Name: r.n.edge(), ExternalIDs: ids, Options: r.routerOptions()})
-	r.edge.port(&routerPortRow{Name: r.n.edgePort(), MAC: r.g.MAC.String(), Networks: texts(r.g.Addresses)})
+	r.edge.port(&routerPortRow{
+		Name: r.n.edgePort(), MAC: r.g.MAC.String(), Networks: texts(r.g.Addresses), Options: map[string]string{"route_table": fromWire},
+	})
 	external := r.d.logicalSwitch(&switchRow{Name: r.n.external(), ExternalIDs: ids})
 	external.routerSwitchPort(r.n.externalPort(), r.n.edgePort())
 	external.switchPort(r.n.localnet(), "localnet", "unknown", map[string]string{"network_name": physicalNetwork(r.g.Uplink)})
@@ -89,7 +96,7 @@ func (r *renderer) renderPaths(n *network, gateway under, is6 bool) {
 		}
 	}
 	for _, subnet := range normalised(family(n.Advertised, is6)) {
-		r.edge.of(n.ids).route(subnet.String(), own.Addr().String(), r.n.edgeGateway(p))
+		r.edge.of(n.ids).routeFromWire(subnet.String(), own.Addr().String(), r.n.edgeGateway(p))
 	}
 	// What comes from the edge for nobody here must not go back there by the default route, and so on and on.
 	gateway.policy(priorityStray, fmt.Sprintf("inport == %q && %s != %s", r.n.gatewayEdge(p), destination(is6), set(inside)), "drop")

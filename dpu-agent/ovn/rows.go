@@ -39,6 +39,7 @@ type (
 		Prefix      string            `ovsdb:"ip_prefix"`
 		NextHop     string            `ovsdb:"nexthop"`
 		OutputPort  *string           `ovsdb:"output_port"`
+		RouteTable  string            `ovsdb:"route_table"`
 		ExternalIDs map[string]string `ovsdb:"external_ids"`
 	}
 
@@ -146,7 +147,7 @@ func (r *staticMACRow) identity() string  { return r.LogicalPort + " " + r.IP }
 func (r *natRow) identity() string        { return r.Type + " " + r.LogicalIP }
 func (r *policyRow) identity() string     { return strconv.Itoa(r.Priority) + " " + r.Match }
 func (r *routeRow) identity() string {
-	return strings.Join([]string{r.Prefix, r.NextHop, value(r.OutputPort)}, " ")
+	return strings.Join([]string{r.Prefix, r.NextHop, value(r.OutputPort), r.RouteTable}, " ")
 }
 
 func (r *routerRow) ids() map[string]string     { return r.ExternalIDs }

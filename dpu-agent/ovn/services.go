@@ -39,7 +39,7 @@ func (r *renderer) renderServices() {
 			if !known {
 				by, routed[address] = n.Name, n.Name
 				_, own := r.v.ranges.transit(n.block, address.Is6())
-				edge.route(host(address).String(), own.Addr().String(), r.n.edgeGateway(n.Prefix))
+				edge.routeFromWire(host(address).String(), own.Addr().String(), r.n.edgeGateway(n.Prefix))
 			}
 			if by != n.Name {
 				key := vip{address, lb.Protocol}
@@ -48,7 +48,7 @@ func (r *renderer) renderServices() {
 		}
 		for _, key := range sortedVIPs(shared) {
 			_, own := r.v.ranges.transit(n.block, key.address.Is6())
-			edge.policy(priorityShared, key.match(shared[key]), "reroute", own.Addr().String())
+			edge.policy(priorityShared, key.match(r.n.edgePort(), shared[key]), "reroute", own.Addr().String())
 		}
 	}
 }
@@ -121,13 +121,13 @@ func sortedVIPs(ports map[vip][]uint16) []vip {
 	return keys
 }
 
-// match is what goes to some ports of an address.
-func (k vip) match(ports []uint16) string {
+// match is what comes in by a router port for some ports of an address.
+func (k vip) match(inport string, ports []uint16) string {
 	slices.Sort(ports)
 	ports = slices.Compact(ports)
 	numbers := make([]string, len(ports))
 	for i, p := range ports {
 		numbers[i] = strconv.Itoa(int(p))
 	}
-	return fmt.Sprintf("%s == %s && %s.dst == {%s}", destination(k.address.Is6()), k.address, k.protocol, strings.Join(numbers, ", "))
+	return fmt.Sprintf("inport == %q && %s == %s && %s.dst == {%s}", inport, destination(k.address.Is6()), k.address, k.protocol, strings.Join(numbers, ", "))
 }
