@@ -35,7 +35,7 @@ type ProcessStatus struct {
 type NamespaceStatus struct {
 	Name    string `json:"name"`
 	NetNS   string `json:"netns"`
-	Role    string `json:"role"` // "api", "node" or "external"
+	Role    string `json:"role"` // "api", "node", "external" or "pod"
 	Address string `json:"address,omitempty"`
 	Alive   bool   `json:"alive"`
 
