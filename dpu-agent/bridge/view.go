@@ -37,9 +37,11 @@ type Bridge struct {
 type Port struct {
 	Name string `json:"name"`
 	// Tag is the 802.1Q VLAN of the port, nil where it has none.
-	Tag         *int              `json:"tag,omitempty"`
-	VLANMode    string            `json:"vlanMode,omitempty"`
-	BondMode    string            `json:"bondMode,omitempty"`
+	Tag      *int   `json:"tag,omitempty"`
+	VLANMode string `json:"vlanMode,omitempty"`
+	BondMode string `json:"bondMode,omitempty"`
+	// BondActive is the MAC address of the member that an active-backup bond uses.
+	BondActive  string            `json:"bondActive,omitempty"`
 	FakeBridge  bool              `json:"fakeBridge,omitempty"`
 	ExternalIDs map[string]string `json:"externalIDs,omitempty"`
 	// Interfaces are sorted by name.

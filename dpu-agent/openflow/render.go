@@ -17,6 +17,8 @@ const (
 	tableInbound = 170
 	tableTracked = 171
 	tableOVN     = 172
+	// tableOutbound is behind the translation of what OVN sends.
+	tableOutbound = 173
 )
 
 // base is the lowest priority in use, and that of the tables' last rows; see the package comment.
@@ -64,6 +66,7 @@ func (b *Bridge) flows(items []Service) iter.Seq[Flow] {
 		r.inbound()
 		r.tracked()
 		r.toOVN()
+		r.outbound()
 		for _, item := range items {
 			r.item(item)
 		}

@@ -20,8 +20,7 @@ func (r *renderer) fromOVN() {
 	// An established connection keeps its own translation: that is how replies of services get their source.
 	for _, p := range r.Transit {
 		if a := r.address(p.Addr().Is6()); a.IsValid() {
-			r.add(0, base+80, r.commit(markOVN, 0, "nat(src="+a.String()+")")+","+r.toWire(),
-				in, mac, family(a), source(p))
+			r.add(0, base+80, r.commit(markOVN, tableOutbound, "nat(src="+a.String()+")"), in, mac, family(a), source(p))
 		}
 	}
 	for _, p := range r.Advertised {
@@ -130,6 +129,18 @@ func (r *renderer) toOVN() {
 		actions = "ct_clear,output:" + number(r.Patch)
 	}
 	r.add(tableOVN, base, actions)
+}
+
+// outbound are the rows behind the translation. What conntrack could not translate, because it makes no sense of it or
+// has no port left, would show an address to the wire that is nobody's there.
+func (r *renderer) outbound() {
+	if r.Patch == 0 {
+		return
+	}
+	for ip, a := range r.families() {
+		r.add(tableOutbound, base+80, r.toWire(), ip, source(host(a)))
+	}
+	r.add(tableOutbound, base, "drop")
 }
 
 // item are the rows of a service, or those of an address that is services' own where it has no port.

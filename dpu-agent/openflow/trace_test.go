@@ -93,8 +93,8 @@ func TestRows(t *testing.T) {
 	}{
 		{edge + "tcp,nw_src=100.91.0.6,nw_dst=10.96.0.1", "0/90", "", 0, ""},
 		{edge + "tcp6,ipv6_src=fd91::6,ipv6_dst=fd96::1", "0/90", "", 0, ""},
-		{edge + "tcp,nw_src=100.91.0.6,nw_dst=203.0.113.9", "0/80", "up0", 0, snat},
-		{edge + "udp6,ipv6_src=fd91::6,ipv6_dst=2001:db8:9::9", "0/80", "up0", 0, snat6},
+		{edge + "tcp,nw_src=100.91.0.6,nw_dst=203.0.113.9", "0/80 173/80", "up0", 1, snat},
+		{edge + "udp6,ipv6_src=fd91::6,ipv6_dst=2001:db8:9::9", "0/80 173/80", "up0", 1, snat6},
 		{edge + "tcp,nw_src=10.200.1.5,nw_dst=203.0.113.9", "0/70", "up0", 0, ""},
 		{edge + "tcp6,ipv6_src=fd10::5,ipv6_dst=2001:db8:9::9", "0/70", "up0", 0, ""},
 		{edge + "tcp,nw_src=198.51.100.7,tp_src=80,nw_dst=203.0.113.9", "0/70", "up0", 0, ""},

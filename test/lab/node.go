@@ -127,7 +127,18 @@ func (l *Lab) addMachine(ctx context.Context, name, role string, addr netip.Addr
 	return n, l.addNamespace(ctx, ns)
 }
 
-// Node returns a node or external machine by name, nil when there is none.
+// removeMachine removes a machine in which nothing runs. Its name is free then.
+func (l *Lab) removeMachine(ctx context.Context, n *Node) error {
+	if err := (namespace{NetNS: n.NetNS}).remove(ctx); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	delete(l.nodes, n.Name)
+	l.mu.Unlock()
+	return errors.Join(os.Remove(l.state.namespaceRecord(n.Name)), os.RemoveAll(n.Dir()))
+}
+
+// Node returns a node, pod or external machine by name, nil when there is none.
 func (l *Lab) Node(name string) *Node {
 	l.mu.Lock()
 	defer l.mu.Unlock()

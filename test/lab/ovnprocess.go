@@ -32,10 +32,19 @@ func (z *Zone) startDB(ctx context.Context, name, endpoint string) (*Process, er
 	})
 }
 
-// StartNorthd starts ovn-northd.
+// StartNorthd starts ovn-northd and waits until it has written to the
+// southbound database. An ovn-controller 23.03 that starts before that may
+// crash.
 func (z *Zone) StartNorthd(ctx context.Context) (err error) {
-	z.northd, err = z.Node.OVS.start(ctx, "ovn-northd", "--ovnnb-db="+z.NB(), "--ovnsb-db="+z.SB())
-	return err
+	o := z.Node.OVS
+	z.northd, err = o.start(ctx, "ovn-northd", "--ovnnb-db="+z.NB(), "--ovnsb-db="+z.SB())
+	if err != nil {
+		return err
+	}
+	return o.waitFor(ctx, z.northd, func(ctx context.Context) error {
+		_, err := z.Sbctl(ctx, "get", "SB_Global", ".", "options:northd_internal_version")
+		return err
+	})
 }
 
 // StartController starts ovn-controller and waits until the node is a
