@@ -32,9 +32,10 @@ func (z *Zone) startDB(ctx context.Context, name, endpoint string) (*Process, er
 	})
 }
 
-// StartNorthd starts ovn-northd.
+// StartNorthd starts ovn-northd, which is restarted when it crashes as its service does: 26.03 aborts when it sees a router
+// or switch come and another one go at once.
 func (z *Zone) StartNorthd(ctx context.Context) (err error) {
-	z.northd, err = z.Node.OVS.start(ctx, "ovn-northd", "--ovnnb-db="+z.NB(), "--ovnsb-db="+z.SB())
+	z.northd, err = z.Node.OVS.startMonitored(ctx, "ovn-northd", "--ovnnb-db="+z.NB(), "--ovnsb-db="+z.SB())
 	return err
 }
 
