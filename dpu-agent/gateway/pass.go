@@ -54,6 +54,7 @@ func (r *Role) orphaned(ctx context.Context, uplink string) (reconcile.Result, e
 	rest, err := r.takeDown(ctx, uplink)
 	if err == nil && rest == 0 {
 		r.forget(uplink)
+		r.loop.Add("") // for flows whose bridge was not known any more
 	}
 	return reconcile.Result{After: rest}, err
 }
@@ -68,7 +69,11 @@ func (r *Role) leave(ctx context.Context, state *v1alpha1.UplinkState) (reconcil
 		return reconcile.Result{After: rest}, err
 	}
 	r.forget(state.Spec.UplinkName)
-	return reconcile.Result{After: kube.CatchUp}, r.publishNothing(ctx, state)
+	if err := r.publishNothing(ctx, state); err != nil {
+		return reconcile.Result{}, err
+	}
+	r.loop.Add("") // for flows whose bridge was not known any more
+	return reconcile.Result{After: kube.CatchUp}, nil
 }
 
 // serve programs and publishes.

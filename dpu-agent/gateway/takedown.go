@@ -82,7 +82,8 @@ func programmed(nb *ovn.DB, ovs *bridge.Monitor) []string {
 }
 
 // sweep removes flows from bridges that belong to no Uplink: what is left where an agent was killed after the rest was
-// gone, or while the Uplink moved to another bridge.
+// gone, or while the Uplink moved to another bridge. Where OVN still has its patch port they stay until that goes,
+// which is an event, see takeDown.
 func (r *Role) sweep(ctx context.Context) error {
 	view, known := r.observer.OVS.Latest()
 	if !known || r.nb.Ready() != nil && !r.withoutOVN {
@@ -95,29 +96,34 @@ func (r *Role) sweep(ctx context.Context) error {
 	for _, name := range r.bridges {
 		used[name] = true
 	}
-	for _, bridge := range r.resolved() {
+	for _, bridge := range r.covering() {
 		used[bridge] = true
 	}
 	var errs []error
 	for i := range view.Bridges {
-		if name := view.Bridges[i].Name; !used[name] {
+		if name := view.Bridges[i].Name; !used[name] && !r.patched(view, name) {
 			errs = append(errs, r.flows.Remove(ctx, name))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// resolved are the bridges of all states.
-func (r *Role) resolved() (bridges []string) {
+// covering are the bridges of the states that cover networks: a bridge is used from before anything is programmed.
+func (r *Role) covering() (bridges []string) {
 	if r.states == nil {
 		return nil // a command, which does not see them
 	}
 	for _, state := range r.states.List() {
-		if b := state.Status.OVSBridge; b != nil {
+		if b := state.Status.OVSBridge; b != nil && len(state.Status.Networks) > 0 {
 			bridges = append(bridges, string(b.Name))
 		}
 	}
 	return bridges
+}
+
+// patched tells whether OVN has a patch port of an Uplink on a bridge. A command does not wait for its going.
+func (r *Role) patched(view *bridge.View, name string) bool {
+	return r.states != nil && slices.ContainsFunc(view.LocalnetPorts(name), func(port string) bool { return ovn.IsLocalnetPort(port, r.node) })
 }
 
 // forget drops what is remembered of an Uplink.

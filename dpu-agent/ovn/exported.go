@@ -2,13 +2,22 @@
 
 package ovn
 
-import "net/netip"
+import (
+	"net/netip"
+	"strings"
+)
 
 // PhysicalNetwork is the name that a bridge mapping joins to the bridge of an Uplink.
 func PhysicalNetwork(uplink string) string { return physicalNetwork(uplink) }
 
 // LocalnetPort is the name of the logical switch port that ovn-controller joins to the bridge of an Uplink on a node.
 func LocalnetPort(uplink, node string) string { return names{uplink, node}.localnet() }
+
+// IsLocalnetPort tells whether a name is the LocalnetPort of some Uplink on a node.
+func IsLocalnetPort(name, node string) bool {
+	before, after, _ := strings.Cut(LocalnetPort("\x00", node), "\x00")
+	return strings.HasPrefix(name, before) && strings.HasSuffix(name, after) && len(name) > len(before)+len(after)
+}
 
 // Unroutable are the ranges that are never on the wire: those of services, and those of the gateways' own.
 func (r Ranges) Unroutable() []netip.Prefix {

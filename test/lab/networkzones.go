@@ -47,7 +47,7 @@ func (n *Network) RemoveZone(ctx context.Context, z *Zone) error {
 	defer n.mu.Unlock()
 	n.zones = slices.DeleteFunc(slices.Clone(n.zones), func(o *Zone) bool { return o == z })
 	if err := n.deleteIn(ctx, z); err != nil {
-		return fmt.Errorf("network %s on %s: %w", n.Spec.CUDN, z.Node.Name, err)
+		return fmt.Errorf("network %s on %s: %w", n.Spec.CUDN, z.Name, err)
 	}
 	n.pods = slices.DeleteFunc(n.pods, func(p *Pod) bool { return p.Zone == z })
 	return n.each(func(on *Zone) error { return n.removeFrom(ctx, on, z) })

@@ -33,11 +33,12 @@ func (z *Zone) startDB(ctx context.Context, name, endpoint string) (*Process, er
 }
 
 // StartNorthd starts ovn-northd and waits until it has written to the
-// southbound database. An ovn-controller 23.03 that starts before that may
-// crash.
+// southbound database: an ovn-controller 23.03 that starts before that may
+// crash. It is restarted when it crashes, as its service does: 26.03 aborts when
+// it sees a router or switch come and another one go at once.
 func (z *Zone) StartNorthd(ctx context.Context) (err error) {
 	o := z.Node.OVS
-	z.northd, err = o.start(ctx, "ovn-northd", "--ovnnb-db="+z.NB(), "--ovnsb-db="+z.SB())
+	z.northd, err = o.startMonitored(ctx, "ovn-northd", "--ovnnb-db="+z.NB(), "--ovnsb-db="+z.SB())
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func (z *Zone) StartNorthd(ctx context.Context) (err error) {
 // chassis and its integration bridge there.
 func (z *Zone) StartController(ctx context.Context) (err error) {
 	o := z.Node.OVS
-	// Debian's 23.03 crashes now and then when it starts; its service runs it with --monitor too.
+	// Its service has it restarted after a crash too.
 	z.controller, err = o.startMonitored(ctx, "ovn-controller", o.DB())
 	if err != nil {
 		return err
