@@ -44,7 +44,6 @@ type Role struct {
 	waits    waits
 	outcomes map[string]ovn.Outcome                             // what OVN had last, by Uplink
 	bridges  map[string]string                                  // where the flows of each Uplink are
-	parties  map[string]string                                  // the bridge of each Uplink that has active networks
 	said     map[string]string                                  // service conflicts that were logged, by Uplink
 	checks   map[string]map[service.Place][]service.HealthCheck // health checks to answer, by Uplink
 }
@@ -103,10 +102,10 @@ func (r *Role) Run(ctx context.Context) error {
 		return err
 	}
 	r.current.Store(r.world)
-	for _, run := range r.world.run {
+	for _, run := range r.run {
 		running.Go(func() { run(ctx) })
 	}
-	if kube.WaitReady(ctx, r.world.sources...) != nil {
+	if kube.WaitReady(ctx, r.sources...) != nil {
 		return nil
 	}
 	slog.Info("programming gateways", "node", node)
