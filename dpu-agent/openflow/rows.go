@@ -37,7 +37,8 @@ func (r *renderer) fromOVN() {
 }
 
 // fromHost are the rows of the host's port. Its connections are committed so that OVN's translation picks no port
-// that the host uses.
+// that the host uses, and translated to the address that they have, which gives a connection another port if one of
+// OVN's has that port to the same destination already: else the answers of both would be taken for those of one.
 func (r *renderer) fromHost() {
 	in := inPort(r.HostPort)
 	for kind := routerSolicitation; kind <= redirect; kind++ {
@@ -48,7 +49,7 @@ func (r *renderer) fromHost() {
 		r.add(0, base+50, "drop", in, family(p.Addr()), destination(p))
 	}
 	for ip, a := range r.families() {
-		r.add(0, base+40, r.commit(markHost, 0, "")+",NORMAL", in, ip, source(host(a)))
+		r.add(0, base+40, r.commit(markHost, 0, "nat(src="+a.String()+")")+",NORMAL", in, ip, source(host(a)))
 	}
 	mac := "dl_src=" + r.MAC.String()
 	r.add(0, base+30, "NORMAL", in, mac)
@@ -131,8 +132,9 @@ func (r *renderer) toOVN() {
 	r.add(tableOVN, base, actions)
 }
 
-// outbound are the rows behind the translation. What conntrack could not translate, because it makes no sense of it or
-// has no port left, would show an address to the wire that is nobody's there.
+// outbound are the rows behind the translation. What conntrack did not translate would show an address to the wire that
+// is nobody's there: what it makes no sense of, what it has no port left for, and, in the userspace datapath, an echo
+// request whose identifier another connection has.
 func (r *renderer) outbound() {
 	if r.Patch == 0 {
 		return
