@@ -4,6 +4,8 @@ package bridge
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -148,4 +150,13 @@ func (i *Interface) Dead() string {
 		return "Open vSwitch has not added it yet"
 	}
 	return ""
+}
+
+// Facts are what the bridge is, as text that changes when anything of it does.
+func (b *Bridge) Facts() []string {
+	text, err := json.Marshal(b)
+	if err != nil {
+		return []string{fmt.Sprintf("%+v", b)}
+	}
+	return []string{string(text)}
 }

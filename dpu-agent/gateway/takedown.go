@@ -26,6 +26,7 @@ func (r *Role) takeDown(ctx context.Context, uplink string) (rest time.Duration,
 		name = view.Mapped(ovn.PhysicalNetwork(uplink))
 		r.bridges[uplink] = name // the mapping goes before the flows
 	}
+	r.listen(uplink, nil, nil)
 	var ovnErr error
 	if !r.withoutOVN {
 		_, ovnErr = r.nb.Remove(ctx, uplink)
@@ -83,11 +84,11 @@ func programmed(nb *ovn.DB, ovs *bridge.Monitor) []string {
 
 // sweep removes flows from bridges that belong to no Uplink: what is left where an agent was killed after the rest was
 // gone, or while the Uplink moved to another bridge. Where OVN still has its patch port they stay until that goes,
-// which is an event, see takeDown.
-func (r *Role) sweep(ctx context.Context) error {
+// see takeDown. complete is false where it has to be done again for want of sight, or for such a patch port.
+func (r *Role) sweep(ctx context.Context) (complete bool, err error) {
 	view, known := r.observer.OVS.Latest()
 	if !known || r.nb.Ready() != nil && !r.withoutOVN {
-		return nil // comes again
+		return false, nil
 	}
 	used := map[string]bool{view.IntegrationBridge(): true}
 	for _, uplink := range programmed(r.nb, r.observer.OVS) {
@@ -100,12 +101,17 @@ func (r *Role) sweep(ctx context.Context) error {
 		used[bridge] = true
 	}
 	var errs []error
+	complete = true
 	for i := range view.Bridges {
-		if name := view.Bridges[i].Name; !used[name] && !r.patched(view, name) {
+		switch name := view.Bridges[i].Name; {
+		case used[name]:
+		case r.patched(view, name):
+			complete = false
+		default:
 			errs = append(errs, r.flows.Remove(ctx, name))
 		}
 	}
-	return errors.Join(errs...)
+	return complete, errors.Join(errs...)
 }
 
 // covering are the bridges of the states that cover networks: a bridge is used from before anything is programmed.
@@ -128,9 +134,7 @@ func (r *Role) patched(view *bridge.View, name string) bool {
 
 // forget drops what is remembered of an Uplink.
 func (r *Role) forget(uplink string) {
-	r.setParty(uplink, "")
 	delete(r.said, uplink)
-	r.listen(uplink, nil, nil)
 	for _, what := range []string{"state of ", "trouble with ", "patch port of ", "farewell of "} {
 		r.waits.end(what + uplink)
 	}

@@ -32,3 +32,7 @@ func (r Ranges) Unroutable() []netip.Prefix {
 // RouterPort is the port of a network's gateway router towards the edge router: it is bound to the node's chassis, so
 // that ovn-controller shows by it that it has taken the router up. The prefix is that of Network.
 func RouterPort(uplink, node, prefix string) string { return names{uplink, node}.gatewayEdge(prefix) }
+
+// IsOwnZone tells whether a key of the integration bridge's external_ids is the conntrack zone of a port of this
+// package's.
+func IsOwnZone(key string) bool { return strings.HasPrefix(key, "ct-zone-uplink_") }

@@ -68,15 +68,15 @@ func (b *builder) transitPort(transit *datapath, node *Zone, peer []string, opti
 	routers, gateways := b.n.transitLink(node)
 	options["requested-tnl-key"] = strconv.Itoa(transitGatewayPortKey + node.ID)
 	b.routerPort(transit, b.transitPortName(node), routers, columns{
-		"peer": peer, "options": options, "external_ids": b.ids(nodeKey, node.Node.Name),
+		"peer": peer, "options": options, "external_ids": b.ids(nodeKey, node.Name),
 	})
 	for i, hop := range addresses(gateways) {
-		b.route(transit, b.n.JoinAddresses(node)[i], hop, b.rowIDs(nodeKey, node.Node.Name), nil)
+		b.route(transit, b.n.JoinAddresses(node)[i], hop, b.rowIDs(nodeKey, node.Name), nil)
 	}
 }
 
 func (b *builder) transitPortName(node *Zone) string {
-	return "trtor-GR_" + b.n.Prefix + node.Node.Name
+	return "trtor-GR_" + b.n.Prefix + node.Name
 }
 
 // layer2Ports are the switch's ports to the router and of the node.

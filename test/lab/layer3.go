@@ -11,7 +11,7 @@ import (
 // switch to the node's gateway router, and a transit switch to other zones.
 func (b *builder) layer3() {
 	n, z := b.n, b.z
-	p, node := n.Prefix, z.Node.Name
+	p, node := n.Prefix, z.Name
 	cluster := b.router(n.Router(z), map[string]string{"always_learn_from_arp_request": "false"}, b.ids("k8s-cluster-router", "yes"))
 	gr := b.gateway("router_ip")
 
@@ -47,10 +47,10 @@ func (b *builder) transitSwitch(cluster *datapath) {
 	n, z, p := b.n, b.z, b.n.Prefix
 	name := p + "transit_switch"
 	transit := b.lswitch(name, transitConfig(name, n.Spec.ID))
-	port := p + "rtots-" + z.Node.Name
+	port := p + "rtots-" + z.Name
 	b.routerPort(cluster, port, n.transit(z), columns{"options": map[string]string{"mcast_flood": "true"}})
-	b.switchPort(transit, p+"tstor-"+z.Node.Name, "router", []string{"router"},
-		map[string]string{"router-port": port, "requested-tnl-key": strconv.Itoa(z.ID)}, "node", z.Node.Name)
+	b.switchPort(transit, p+"tstor-"+z.Name, "router", []string{"router"},
+		map[string]string{"router-port": port, "requested-tnl-key": strconv.Itoa(z.ID)}, "node", z.Name)
 	for _, other := range n.zones {
 		if other != z {
 			b.transitRemote(cluster, transit, other)
@@ -62,12 +62,12 @@ func (b *builder) transitSwitch(cluster *datapath) {
 // is there.
 func (b *builder) transitRemote(cluster, transit *datapath, node *Zone) {
 	n := b.n
-	port, networks := n.Prefix+"tstor-"+node.Node.Name, n.transit(node)
+	port, networks := n.Prefix+"tstor-"+node.Name, n.transit(node)
 	b.switchPort(transit, port, "remote",
 		[]string{addressMAC(networks[0].Addr()) + " " + strings.Join(texts(networks), " ")},
-		map[string]string{"requested-chassis": node.Chassis, "requested-tnl-key": strconv.Itoa(node.ID)}, "node", node.Node.Name)
+		map[string]string{"requested-chassis": node.Chassis, "requested-tnl-key": strconv.Itoa(node.ID)}, "node", node.Name)
 	b.remotes[port] = node
-	ids := map[string]string{zoneNodeKey: node.Node.Name, networkKey: n.Name}
+	ids := map[string]string{zoneNodeKey: node.Name, networkKey: n.Name}
 	for i, hop := range addresses(networks) {
 		b.route(cluster, n.NodeSubnets(node)[i], hop, ids, nil)
 		b.route(cluster, hostPrefix(n.JoinAddresses(node)[i]), hop, ids, nil)

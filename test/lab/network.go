@@ -197,14 +197,14 @@ func (n *Network) Router(z *Zone) string {
 	case z.transitRouters():
 		return n.Prefix + "transit_router"
 	default:
-		return "GR_" + n.Prefix + z.Node.Name
+		return "GR_" + n.Prefix + z.Name
 	}
 }
 
 // Switch is the name of the switch of the network's pods in the zone.
 func (n *Network) Switch(z *Zone) string {
 	if n.Spec.Topology == Layer3 {
-		return n.Prefix + z.Node.Name
+		return n.Prefix + z.Name
 	}
 	return n.Prefix + "ovn_layer2_switch"
 }

@@ -47,7 +47,7 @@ func (n *Network) RemoveZone(ctx context.Context, z *Zone) error {
 	defer n.mu.Unlock()
 	n.zones = slices.DeleteFunc(slices.Clone(n.zones), func(o *Zone) bool { return o == z })
 	if err := n.deleteIn(ctx, z); err != nil {
-		return fmt.Errorf("network %s on %s: %w", n.Spec.CUDN, z.Node.Name, err)
+		return fmt.Errorf("network %s on %s: %w", n.Spec.CUDN, z.Name, err)
 	}
 	n.pods = slices.DeleteFunc(n.pods, func(p *Pod) bool { return p.Zone == z })
 	return n.each(func(on *Zone) error { return n.removeFrom(ctx, on, z) })
@@ -57,14 +57,14 @@ func (n *Network) RemoveZone(ctx context.Context, z *Zone) error {
 func (n *Network) removeFrom(ctx context.Context, on, z *Zone) error {
 	type rows struct{ holder, name, column, table, which string }
 	sets := []rows{
-		{"Logical_Router", n.Router(on), "static_routes", "Logical_Router_Static_Route", zoneNodeKey + "=" + z.Node.Name},
-		{"Logical_Switch", n.Prefix + "transit_switch", "ports", "Logical_Switch_Port", "node=" + z.Node.Name},
+		{"Logical_Router", n.Router(on), "static_routes", "Logical_Router_Static_Route", zoneNodeKey + "=" + z.Name},
+		{"Logical_Switch", n.Prefix + "transit_switch", "ports", "Logical_Switch_Port", "node=" + z.Name},
 	}
 	if n.Spec.Topology == Layer2 {
 		sets = []rows{
-			{"Logical_Router", n.Router(on), "static_routes", "Logical_Router_Static_Route", nodeKey + "=" + z.Node.Name},
-			{"Logical_Router", n.Router(on), "ports", "Logical_Router_Port", nodeKey + "=" + z.Node.Name},
-			{"Logical_Switch", n.Switch(on), "ports", "Logical_Switch_Port", nodeKey + "=" + z.Node.Name},
+			{"Logical_Router", n.Router(on), "static_routes", "Logical_Router_Static_Route", nodeKey + "=" + z.Name},
+			{"Logical_Router", n.Router(on), "ports", "Logical_Router_Port", nodeKey + "=" + z.Name},
+			{"Logical_Switch", n.Switch(on), "ports", "Logical_Switch_Port", nodeKey + "=" + z.Name},
 		}
 	}
 	var args []string

@@ -5,6 +5,7 @@ package lab_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,9 +77,26 @@ func TestChassisName(t *testing.T) {
 			if err != nil || strings.TrimSpace(got) != want || z.Chassis != want {
 				t.Errorf("chassis is %q, %q for the lab, want %s; %v", got, z.Chassis, want, err)
 			}
-			if got, err := p.Card.Exec(ctx, "ovn-nbctl", "get", "NB_Global", ".", "name"); err != nil || strings.TrimSpace(got) != "worker-b-dpu" {
-				t.Errorf("a command on the card finds zone %q, %v", got, err)
+			if got, err := p.Card.Exec(ctx, "ovn-nbctl", "get", "NB_Global", ".", "name"); err != nil || strings.TrimSpace(got) != "worker-b" {
+				t.Errorf("a command on the card finds zone %q, %v, want the host's", got, err)
 			}
+			shown := func(alive bool) {
+				t.Helper()
+				want := []lab.ZoneStatus{{Node: "worker-b-dpu", Northbound: z.NB(), Alive: alive}}
+				if s, err := lab.ReadStatus(l.Dir()); err != nil || !slices.Equal(s.Zones, want) {
+					t.Errorf("status shows %+v, %v, want %+v", s.Zones, err, want)
+				}
+			}
+			shown(true)
+			// Rows are named after the Node object, and a card has none.
+			n := addNetwork(t, l, lab.NetworkSpec{CUDN: "blue"}, z)
+			if got, err := z.Nbctl(ctx, "get", "Logical_Router_Port", "rtos-"+n.Prefix+"worker-b", "_uuid"); err != nil {
+				t.Errorf("router port of the host's name: %q, %v", got, err)
+			}
+			if err := z.StopNorthd(ctx); err != nil {
+				t.Fatal(err)
+			}
+			shown(false)
 		})
 	}
 }

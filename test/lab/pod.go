@@ -158,7 +158,7 @@ func (b *builder) pod(p *Pod) {
 		row["port_security"] = []string{address}
 	} else {
 		row["type"] = "remote"
-		row["external_ids"].(map[string]string)[nodeKey] = p.Zone.Node.Name
+		row["external_ids"].(map[string]string)[nodeKey] = p.Zone.Name
 	}
 	b.attach("Logical_Switch", n.Switch(b.z), "ports", b.insert("Logical_Switch_Port", row))
 }

@@ -20,6 +20,7 @@ type Status struct {
 	Server     string            `json:"server"`
 	Processes  []ProcessStatus   `json:"processes"`  // by name
 	Namespaces []NamespaceStatus `json:"namespaces"` // by name
+	Zones      []ZoneStatus      `json:"zones"`      // by node
 }
 
 // ProcessStatus is one recorded process.
@@ -63,6 +64,7 @@ func ReadStatus(dir string) (Status, error) {
 		Server:     rootURL(mark.Port),
 		Processes:  []ProcessStatus{},
 		Namespaces: []NamespaceStatus{},
+		Zones:      []ZoneStatus{},
 	}
 	records, err := state.listProcesses()
 	if err != nil {
@@ -76,6 +78,7 @@ func ReadStatus(dir string) (Status, error) {
 		}
 		s.Processes = append(s.Processes, p)
 	}
+	s.Zones = append(s.Zones, zones(state, s.Processes)...)
 	spaces, err := state.listNamespaces()
 	if err != nil {
 		return Status{}, err
