@@ -37,6 +37,20 @@ func (v *View) PatchPort(bridge, network, localnet string) (ofport uint32, why s
 	return 0, v.whyNoPatchPort(bridge, network, localnet)
 }
 
+// LocalnetPorts are the localnet ports that ovn-controller has patch ports for on a bridge.
+func (v *View) LocalnetPorts(bridge string) (names []string) {
+	b, found := v.BridgeByName(bridge)
+	if !found {
+		return nil
+	}
+	for i := range b.Ports {
+		if name := b.Ports[i].ExternalIDs[localnetKey]; name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // integrated tells whether the integration bridge has the port.
 func (v *View) integrated(port string) bool {
 	b, found := v.BridgeByName(v.IntegrationBridge())

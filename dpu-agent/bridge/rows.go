@@ -33,6 +33,7 @@ type (
 		Tag         *int              `ovsdb:"tag"`
 		VLANMode    *string           `ovsdb:"vlan_mode" optional:"true"`
 		BondMode    *string           `ovsdb:"bond_mode" optional:"true"`
+		BondActive  *string           `ovsdb:"bond_active_slave" optional:"true"`
 		FakeBridge  bool              `ovsdb:"fake_bridge" optional:"true"`
 		ExternalIDs map[string]string `ovsdb:"external_ids"`
 		Interfaces  []string          `ovsdb:"interfaces"`
@@ -103,7 +104,7 @@ func (j *joiner) bridge(row *bridgeRow) Bridge {
 
 func (j *joiner) port(row *portRow) Port {
 	p := Port{
-		Name: row.Name, Tag: row.Tag, VLANMode: value(row.VLANMode), BondMode: value(row.BondMode),
+		Name: row.Name, Tag: row.Tag, VLANMode: value(row.VLANMode), BondMode: value(row.BondMode), BondActive: value(row.BondActive),
 		FakeBridge: row.FakeBridge, ExternalIDs: row.ExternalIDs,
 	}
 	for _, uuid := range row.Interfaces {

@@ -4,6 +4,7 @@ package bridge
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 )
@@ -19,8 +20,8 @@ type Uplink struct {
 	Port string `json:"port,omitempty"`
 	// Members are the interfaces of Port that the datapath has, sorted by name.
 	Members []Member `json:"members,omitempty"`
-	// Exits are the interfaces by which the frames leave the bridge that was asked for: Members, or the patch port
-	// at the beginning of the path.
+	// Exits are the interfaces by which the frames leave the bridge that was asked for: Members, the one that a bond
+	// uses first, or the patch port at the beginning of the path.
 	Exits []Member `json:"exits,omitempty"`
 	// Via is the path from the bridge that was asked for, as "bridge/port" of every patch port that is left by.
 	Via []string `json:"via,omitempty"`
@@ -54,8 +55,7 @@ func FindUplink(v *View, name string, classify Classifier) (Uplink, error) {
 		return Uplink{Candidates: candidates}, err
 	}
 	if chosen != nil {
-		live := members(chosen)
-		return Uplink{Bridge: b.Name, Port: chosen.Name, Members: live, Exits: live, Candidates: candidates}, nil
+		return Uplink{Bridge: b.Name, Port: chosen.Name, Members: members(chosen), Exits: exits(chosen), Candidates: candidates}, nil
 	}
 	return followPatches(v, b, candidates, classify)
 }
@@ -109,6 +109,17 @@ func members(p *Port) []Member {
 		}
 	}
 	return members
+}
+
+// exits are the members, the one first that the bond uses.
+func exits(p *Port) []Member {
+	all := members(p)
+	for i, m := range all {
+		if iface := p.Interface(m.Interface); p.BondActive != "" && iface.MAC == p.BondActive {
+			return slices.Concat(all[i:i+1], all[:i], all[i+1:])
+		}
+	}
+	return all
 }
 
 // Down says that the interface is administratively down or has no carrier; empty if it is up, or if Open vSwitch

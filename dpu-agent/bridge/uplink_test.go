@@ -309,3 +309,25 @@ func TestMessagesAreBounded(t *testing.T) {
 	_, err := FindUplink(view(br("br-blue", ports...)), "br-blue", card)
 	problem(t, err, uplinkstate.ReasonBridgeUplinkNotFound, "500 ports", "eth007 and 492 more")
 }
+
+// B5: a switch learns the MAC where OVN's frames come from, which must be the member that the bond uses.
+func TestB5ExitsBeginWithTheActiveMember(t *testing.T) {
+	bond := Port{Name: "bond0", BondActive: "02:00:00:00:00:0b", Interfaces: []Interface{
+		{Name: "p0", OFPort: 1, MAC: "02:00:00:00:00:0a"}, {Name: "p1", OFPort: 2, MAC: "02:00:00:00:00:0b"}, {Name: "p2", OFPort: 3},
+	}}
+	names := func() (all []string) {
+		for _, m := range exits(&bond) {
+			all = append(all, m.Interface)
+		}
+		return all
+	}
+	if got := names(); !slices.Equal(got, []string{"p1", "p0", "p2"}) {
+		t.Errorf("got %v", got)
+	}
+	for _, none := range []string{"", "02:00:00:00:00:0f"} {
+		bond.BondActive = none
+		if got := names(); !slices.Equal(got, []string{"p0", "p1", "p2"}) {
+			t.Errorf("active %q: got %v", none, got)
+		}
+	}
+}

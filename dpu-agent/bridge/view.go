@@ -4,6 +4,8 @@ package bridge
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -37,9 +39,11 @@ type Bridge struct {
 type Port struct {
 	Name string `json:"name"`
 	// Tag is the 802.1Q VLAN of the port, nil where it has none.
-	Tag         *int              `json:"tag,omitempty"`
-	VLANMode    string            `json:"vlanMode,omitempty"`
-	BondMode    string            `json:"bondMode,omitempty"`
+	Tag      *int   `json:"tag,omitempty"`
+	VLANMode string `json:"vlanMode,omitempty"`
+	BondMode string `json:"bondMode,omitempty"`
+	// BondActive is the MAC address of the member that an active-backup bond uses.
+	BondActive  string            `json:"bondActive,omitempty"`
 	FakeBridge  bool              `json:"fakeBridge,omitempty"`
 	ExternalIDs map[string]string `json:"externalIDs,omitempty"`
 	// Interfaces are sorted by name.
@@ -146,4 +150,13 @@ func (i *Interface) Dead() string {
 		return "Open vSwitch has not added it yet"
 	}
 	return ""
+}
+
+// Facts are what the bridge is, as text that changes when anything of it does.
+func (b *Bridge) Facts() []string {
+	text, err := json.Marshal(b)
+	if err != nil {
+		return []string{fmt.Sprintf("%+v", b)}
+	}
+	return []string{string(text)}
 }

@@ -45,7 +45,8 @@ func Cleanup(ctx context.Context, system locate.System, config Config, uplink st
 		if len(uplinks) == 0 {
 			tell("no Uplink has OVN rows or a bridge mapping on this node")
 		}
-		return errors.Join(append(errs, r.sweep(ctx))...)
+		_, err := r.sweep(ctx)
+		return errors.Join(append(errs, err)...)
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
@@ -23,12 +25,18 @@ const (
 	realisation = 30 * time.Second
 	// farewell is how long flows wait for the patch port to go when an Uplink is taken down.
 	farewell = 10 * time.Second
+	// sweepAgain is how soon a sweep is done again that could not be done completely.
+	sweepAgain = 5 * time.Second
 )
 
 // reconcile makes the gateway of one Uplink what it should be. The empty key is the sweep.
 func (r *Role) reconcile(ctx context.Context, uplink string) (reconcile.Result, error) {
 	if uplink == "" {
-		return reconcile.Result{}, r.sweep(ctx)
+		complete, err := r.sweep(ctx)
+		if complete {
+			return reconcile.Result{After: r.config.Resync}, err
+		}
+		return reconcile.Result{After: sweepAgain}, err
 	}
 	state, ok := r.states.Get(uplinkstate.Name(uplink, r.node))
 	if !ok || state.Spec.UplinkName != uplink {
@@ -54,6 +62,7 @@ func (r *Role) orphaned(ctx context.Context, uplink string) (reconcile.Result, e
 	rest, err := r.takeDown(ctx, uplink)
 	if err == nil && rest == 0 {
 		r.forget(uplink)
+		r.loop.Add("") // for flows whose bridge was not known any more
 	}
 	return reconcile.Result{After: rest}, err
 }
@@ -68,7 +77,11 @@ func (r *Role) leave(ctx context.Context, state *v1alpha1.UplinkState) (reconcil
 		return reconcile.Result{After: rest}, err
 	}
 	r.forget(state.Spec.UplinkName)
-	return reconcile.Result{After: kube.CatchUp}, r.publishNothing(ctx, state)
+	if err := r.publishNothing(ctx, state); err != nil {
+		return reconcile.Result{}, err
+	}
+	r.loop.Add("") // for flows whose bridge was not known any more
+	return reconcile.Result{After: kube.CatchUp}, nil
 }
 
 // serve programs and publishes.
@@ -80,7 +93,6 @@ func (r *Role) serve(ctx context.Context, state *v1alpha1.UplinkState) (reconcil
 		return reconcile.Result{}, nil // its being seen is an event
 	}
 	active, again := r.active(uplink, published)
-	r.takesPart(state, len(active) > 0)
 
 	dpu, _ := uplinkstate.DPUHalfOf(state)
 	if !dpu.Resolved.Status || dpu.Bridge == nil {
@@ -127,38 +139,24 @@ func (r *Role) serve(ctx context.Context, state *v1alpha1.UplinkState) (reconcil
 // conflict says that two Uplinks with active networks share a bridge. It is shown on each of them, whoever was first,
 // and what works already is left working.
 func (r *Role) conflict(state *v1alpha1.UplinkState, active []tenant) *uplinkstate.Problem {
-	own := state.Spec.UplinkName
 	if len(active) == 0 {
 		return nil
 	}
-	for _, other := range sortedKeys(r.parties) {
-		if other != own && r.parties[other] == r.parties[own] {
+	own, bridge := state.Spec.UplinkName, state.Status.OVSBridge.Name
+	others := r.states.List()
+	slices.SortFunc(others, func(a, b *v1alpha1.UplinkState) int { return strings.Compare(a.Name, b.Name) })
+	for _, o := range others {
+		if o.Spec.UplinkName == own || o.Status.OVSBridge == nil || o.Status.OVSBridge.Name != bridge || uplinkstate.Leaving(o) {
+			continue
+		}
+		published, _ := uplinkstate.GatewayHalfOf(o)
+		if theirs, _ := r.active(o.Spec.UplinkName, published); len(theirs) > 0 {
 			return uplinkstate.Problemf(uplinkstate.ReasonUplinkConfigurationConflict,
 				"Uplinks %s and %s both have active networks and are on bridge %s of this node; give each its own bridge",
-				min(own, other), max(own, other), r.parties[own])
+				min(own, o.Spec.UplinkName), max(own, o.Spec.UplinkName), bridge)
 		}
 	}
 	return nil
-}
-
-// takesPart remembers which bridge an Uplink has active networks on, and has the others look again if that is news.
-func (r *Role) takesPart(state *v1alpha1.UplinkState, active bool) {
-	bridge := ""
-	if b := state.Status.OVSBridge; b != nil && active {
-		bridge = string(b.Name)
-	}
-	r.setParty(state.Spec.UplinkName, bridge)
-}
-
-func (r *Role) setParty(uplink, bridge string) {
-	if r.parties[uplink] == bridge {
-		return
-	}
-	r.parties[uplink] = bridge
-	if bridge == "" {
-		delete(r.parties, uplink)
-	}
-	r.loop.AddAll()
 }
 
 // keepReady are the findings while nothing can be found out: what was ready is, what is new has the problem.
@@ -223,6 +221,9 @@ func (r *Role) active(uplink string, published uplinkstate.GatewayHalf) (active 
 			active = append(active, t)
 		}
 		again = sooner(again, rest)
+	}
+	if len(active) > uplinkstate.MaxNetworks {
+		active = active[:uplinkstate.MaxNetworks] // those that are left out show as not covered
 	}
 	return active, again
 }

@@ -31,7 +31,9 @@ func (r *Role) program(ctx context.Context, state *v1alpha1.UplinkState, active 
 	host, _ := uplinkstate.HostHalfOf(state)
 	place, err := r.place(state, host.Data)
 	if err != nil {
-		return all(active, failure(uplinkstate.ReasonUplinkGatewayProgrammingFailed, "find the bridge", err)), 0, err
+		// What is wrong there is for Resolved to say, and it will.
+		waiting := uplinkstate.Problemf(uplinkstate.ReasonGatewayConfigurationPending, "find the bridge: %v", err)
+		return all(active, waiting), 0, err
 	}
 	view, known := r.observer.OVS.Latest()
 	if !known {

@@ -30,6 +30,7 @@ type Role struct {
 	observer  *locate.Observer
 	flows     *openflow.Programmer
 	loop      *reconcile.Loop
+	nudge     *nudge
 	intruders uplinkstate.Intruders
 	current   atomic.Pointer[world] // set once the node's name is known
 
@@ -43,7 +44,6 @@ type Role struct {
 	waits    waits
 	outcomes map[string]ovn.Outcome                             // what OVN had last, by Uplink
 	bridges  map[string]string                                  // where the flows of each Uplink are
-	parties  map[string]string                                  // the bridge of each Uplink that has active networks
 	said     map[string]string                                  // service conflicts that were logged, by Uplink
 	checks   map[string]map[service.Place][]service.HealthCheck // health checks to answer, by Uplink
 }
@@ -57,8 +57,10 @@ func New(rc *rest.Config, observer *locate.Observer, config Config) (*Role, erro
 	r := newRole(observer, config)
 	r.rest, r.client = rc, client
 	r.loop = reconcile.New("gateway", config.Resync, r.keys, r.reconcile)
-	observer.OnChange(r.loop.AddAll)
-	r.flows.OnDrift(func(string) { r.loop.AddAll() })
+	r.nudge = &nudge{pass: r.loop.AddAll}
+	observer.OVS.OnChange((&outlook{ovs: observer.OVS, pass: r.nudge.now}).changed)
+	observer.OnCardChange(r.nudge.now)
+	r.flows.OnDrift(func(string) { r.nudge.now() })
 	return r, nil
 }
 
@@ -70,7 +72,7 @@ func newRole(observer *locate.Observer, config Config) *Role {
 			RunDir: config.OVSRunDir, FirstZone: config.Zones[0], LastZone: config.Zones[1], Logger: slog.Default(),
 		}),
 		activity: activity{dynamic: config.Dynamic, grace: config.InactiveGrace, left: map[string]time.Time{}},
-		waits:    waits{}, outcomes: map[string]ovn.Outcome{}, bridges: map[string]string{}, parties: map[string]string{},
+		waits:    waits{}, outcomes: map[string]ovn.Outcome{}, bridges: map[string]string{},
 		said: map[string]string{}, checks: map[string]map[service.Place][]service.HealthCheck{},
 	}
 }
@@ -100,14 +102,15 @@ func (r *Role) Run(ctx context.Context) error {
 		return err
 	}
 	r.current.Store(r.world)
-	for _, run := range r.world.run {
+	for _, run := range r.run {
 		running.Go(func() { run(ctx) })
 	}
-	if kube.WaitReady(ctx, r.world.sources...) != nil {
+	if kube.WaitReady(ctx, r.sources...) != nil {
 		return nil
 	}
 	slog.Info("programming gateways", "node", node)
 	r.loop.AddAll()
+	r.loop.Add("") // the sweep
 	running.Go(func() { r.loop.Run(ctx) })
 	return r.observer.WatchNode(ctx, node)
 }
@@ -134,13 +137,13 @@ func (r *Role) Healthy(now time.Time) error {
 	return r.loop.Healthy(now)
 }
 
-// keys are the Uplinks that have a state or anything programmed, and the sweep.
+// keys are the Uplinks that have a state or anything programmed.
 func (r *Role) keys() []string {
 	w := r.current.Load()
 	if w == nil {
 		return nil
 	}
-	keys := map[string]bool{"": true}
+	keys := map[string]bool{}
 	for _, s := range w.states.List() {
 		keys[s.Spec.UplinkName] = true
 	}

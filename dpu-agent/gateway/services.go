@@ -62,7 +62,7 @@ func (r *Role) complain(uplink string, refused []string) {
 
 // listen has health checks of an Uplink answered at its addresses, which are here only where the host is.
 func (r *Role) listen(uplink string, addresses []netip.Prefix, checks []service.HealthCheck) {
-	if !r.observer.Regular() {
+	if r.listeners == nil || !r.observer.Regular() {
 		return
 	}
 	delete(r.checks, uplink)
@@ -151,6 +151,9 @@ func (g guardrail) refuses(e *service.Entry) string {
 func steer(wish ovn.Gateway, outcome ovn.Outcome) []openflow.Service {
 	var services []openflow.Service
 	for _, n := range wish.Networks {
+		if len(outcome.Networks[n.Name].Transit) == 0 {
+			continue // there is nothing behind the patch port yet
+		}
 		var targets, uplink [2]netip.Addr // IPv4, IPv6
 		for _, a := range outcome.Networks[n.Name].Transit {
 			targets[index(a.Is6())] = a

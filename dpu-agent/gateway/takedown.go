@@ -26,6 +26,7 @@ func (r *Role) takeDown(ctx context.Context, uplink string) (rest time.Duration,
 		name = view.Mapped(ovn.PhysicalNetwork(uplink))
 		r.bridges[uplink] = name // the mapping goes before the flows
 	}
+	r.listen(uplink, nil, nil)
 	var ovnErr error
 	if !r.withoutOVN {
 		_, ovnErr = r.nb.Remove(ctx, uplink)
@@ -82,11 +83,12 @@ func programmed(nb *ovn.DB, ovs *bridge.Monitor) []string {
 }
 
 // sweep removes flows from bridges that belong to no Uplink: what is left where an agent was killed after the rest was
-// gone, or while the Uplink moved to another bridge.
-func (r *Role) sweep(ctx context.Context) error {
+// gone, or while the Uplink moved to another bridge. Where OVN still has its patch port they stay until that goes,
+// see takeDown. complete is false where it has to be done again for want of sight, or for such a patch port.
+func (r *Role) sweep(ctx context.Context) (complete bool, err error) {
 	view, known := r.observer.OVS.Latest()
 	if !known || r.nb.Ready() != nil && !r.withoutOVN {
-		return nil // comes again
+		return false, nil
 	}
 	used := map[string]bool{view.IntegrationBridge(): true}
 	for _, uplink := range programmed(r.nb, r.observer.OVS) {
@@ -95,36 +97,44 @@ func (r *Role) sweep(ctx context.Context) error {
 	for _, name := range r.bridges {
 		used[name] = true
 	}
-	for _, bridge := range r.resolved() {
+	for _, bridge := range r.covering() {
 		used[bridge] = true
 	}
 	var errs []error
+	complete = true
 	for i := range view.Bridges {
-		if name := view.Bridges[i].Name; !used[name] {
+		switch name := view.Bridges[i].Name; {
+		case used[name]:
+		case r.patched(view, name):
+			complete = false
+		default:
 			errs = append(errs, r.flows.Remove(ctx, name))
 		}
 	}
-	return errors.Join(errs...)
+	return complete, errors.Join(errs...)
 }
 
-// resolved are the bridges of all states.
-func (r *Role) resolved() (bridges []string) {
+// covering are the bridges of the states that cover networks: a bridge is used from before anything is programmed.
+func (r *Role) covering() (bridges []string) {
 	if r.states == nil {
 		return nil // a command, which does not see them
 	}
 	for _, state := range r.states.List() {
-		if b := state.Status.OVSBridge; b != nil {
+		if b := state.Status.OVSBridge; b != nil && len(state.Status.Networks) > 0 {
 			bridges = append(bridges, string(b.Name))
 		}
 	}
 	return bridges
 }
 
+// patched tells whether OVN has a patch port of an Uplink on a bridge. A command does not wait for its going.
+func (r *Role) patched(view *bridge.View, name string) bool {
+	return r.states != nil && slices.ContainsFunc(view.LocalnetPorts(name), func(port string) bool { return ovn.IsLocalnetPort(port, r.node) })
+}
+
 // forget drops what is remembered of an Uplink.
 func (r *Role) forget(uplink string) {
-	r.setParty(uplink, "")
 	delete(r.said, uplink)
-	r.listen(uplink, nil, nil)
 	for _, what := range []string{"state of ", "trouble with ", "patch port of ", "farewell of "} {
 		r.waits.end(what + uplink)
 	}

@@ -37,19 +37,19 @@ type world struct {
 
 // look makes the monitors for a node.
 func (r *Role) look(node string) (*world, error) {
-	w := &world{node: node, listeners: service.NewHealth(), occupancy: newOccupancy(r.loop.AddAll)}
-	w.services = service.NewIndex(node, r.config.EndpointSource, func([]string) { r.loop.AddAll() })
+	w := &world{node: node, listeners: service.NewHealth(), occupancy: newOccupancy(r.nudge.now)}
+	w.services = service.NewIndex(node, r.config.EndpointSource, func([]string) { r.nudge.now() })
 	var err error
 	if w.nb, err = ovn.New(ovn.Config{Endpoint: r.config.Northbound, Node: node, Ranges: r.config.Ranges}); err != nil {
 		return nil, err
 	}
-	w.nb.OnChange(r.loop.AddAll)
+	w.nb.OnChange(r.nudge.now)
 	if w.recorder, err = events.NewRecorder(r.rest, r.config.Component, node); err != nil {
 		return nil, err
 	}
 	w.states = kube.NewInformer(r.client, fields.OneTermEqualSelector("spec.nodeName", node))
 	w.states.SetGuard(&r.intruders)
-	w.states.OnChange(func(s *v1alpha1.UplinkState) { r.loop.Add(s.Spec.UplinkName) })
+	w.states.OnChange(func(*v1alpha1.UplinkState) { r.loop.AddAll() }) // two may be on one bridge
 	cudns, err := kube.ClusterUserDefinedNetworks(r.rest)
 	if err != nil {
 		return nil, err

@@ -58,8 +58,11 @@ func Open(system System) (*Observer, error) {
 // to be added before Run.
 func (o *Observer) OnChange(f func()) {
 	o.OVS.OnChange(f)
-	o.card.OnChange(f)
+	o.OnCardChange(f)
 }
+
+// OnCardChange is OnChange without what changes in Open vSwitch.
+func (o *Observer) OnCardChange(f func()) { o.card.OnChange(f) }
 
 // Regular tells whether the host's interfaces are those of this machine.
 func (o *Observer) Regular() bool { return o.system.Regular }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -54,18 +53,11 @@ func dual(t testing.TB) Bridge {
 	}
 }
 
-// eachOVS runs a test on every Open vSwitch that the machine has: the installed one, and an unpacked newer one.
+// eachOVS runs a test on every version of Open vSwitch that the tests of OVN have.
 func eachOVS(t *testing.T, test func(*testing.T, *lab.OVSBuild)) {
-	t.Run("installed", func(t *testing.T) { test(t, nil) })
-	t.Run("newer", func(t *testing.T) {
-		const dir = "/tmp/newer-ovn"
-		if _, err := os.Stat(dir); err != nil {
-			t.Skip("skipped: no newer Open vSwitch in " + dir)
-		}
-		test(t, &lab.OVSBuild{
-			Path: filepath.Join(dir, "bin"), Schema: filepath.Join(dir, "root/usr/share/openvswitch/vswitch.ovsschema"),
-		})
-	})
+	for _, version := range lab.OVNVersions(t) {
+		t.Run(version.Name, func(t *testing.T) { test(t, version.Build) })
+	}
 }
 
 // rig is a node whose bridge br0 has a wire to one machine, and a patch port through which another machine plays

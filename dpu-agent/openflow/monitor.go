@@ -5,10 +5,14 @@ package openflow
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -35,6 +39,9 @@ func (p *Programmer) follow(ctx context.Context, s *state) {
 	retry := minRetry
 	for ctx.Err() == nil {
 		answered, err := p.listen(ctx, s, suspect)
+		if ctx.Err() != nil {
+			return
+		}
 		if answered {
 			retry = minRetry
 			p.log.Info("lost the flow monitor of a bridge", "bridge", s.name, "err", err)
@@ -57,44 +64,71 @@ func (p *Programmer) listen(ctx context.Context, s *state, suspect chan<- struct
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	// With a length for packets, which nobody sends, the changes of ports are reported too. OpenFlow 1.4 has
-	// no packets of flow misses for us, as 1.0 would.
-	cmd := exec.CommandContext(ctx, p.ofctl.program, "-OOpenFlow14", "--no-names", "monitor",
+	// no packets of flow misses for us, as 1.0 would. A control socket would be left behind by every one that is
+	// killed.
+	cmd := exec.CommandContext(ctx, p.ofctl.program, "-OOpenFlow14", "--no-names", "--unixctl=none", "monitor",
 		p.ofctl.target(s.name), "1", "watch:!initial")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	cmd.WaitDelay = time.Second
-	complaint := &tail{most: 8192}
-	cmd.Stderr = complaint
-	out, err := cmd.StdoutPipe()
-	if err != nil {
+	out, outErr := cmd.StdoutPipe()
+	errs, errsErr := cmd.StderrPipe()
+	if err := errors.Join(outErr, errsErr); err != nil {
 		return false, err
 	}
 	if err := cmd.Start(); err != nil {
 		return false, err
 	}
-	readErr := lines(out, func(line string) error {
-		e, err := parseEvent(line)
-		switch {
-		case err != nil:
-			p.log.Warn("cannot read a flow monitor's line", "bridge", s.name, "err", err)
-			nudge(suspect)
-		case e.kind == noEvent:
-		case e.kind == subscribed:
-			if !answered { // what happened before was missed
-				answered = true
-				nudge(suspect)
-			}
-		case !s.fits(e):
-			nudge(suspect)
+	l := listener{s: s, log: p.log, suspect: suspect, complaint: tail{most: 8192}}
+	read := func(from io.Reader) error {
+		err := lines(from, l.hear)
+		if err != nil {
+			_ = cmd.Process.Kill()
 		}
-		return nil
-	})
-	if readErr != nil {
-		_ = cmd.Process.Kill()
+		return err
 	}
+	// The answer to the subscription comes on standard output, what happens afterwards on standard error.
+	answer := make(chan error, 1)
+	go func() { answer <- read(out) }()
+	readErr := errors.Join(read(errs), <-answer)
 	if err := cmd.Wait(); err != nil {
-		return answered, errors.Join(readErr, &refusal{words: complaint.String(), err: err})
+		return l.answered, errors.Join(readErr, &refusal{words: l.complaint.String(), err: err})
 	}
-	return answered, readErr
+	return l.answered, readErr
+}
+
+// listener hears what one flow monitor says.
+type listener struct {
+	s       *state
+	log     *slog.Logger
+	suspect chan<- struct{}
+
+	mu        sync.Mutex
+	answered  bool
+	complaint tail
+}
+
+// hear takes a line and passes on what does not fit.
+func (l *listener) hear(line string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, err := parseEvent(line)
+	switch {
+	case err != nil:
+		l.log.Warn("cannot read a flow monitor's line", "bridge", l.s.name, "err", err)
+		nudge(l.suspect)
+	case e.kind == noEvent:
+		if !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "OFP") {
+			_, _ = l.complaint.Write([]byte(line + "\n"))
+		}
+	case e.kind == subscribed:
+		if !l.answered { // what happened before was missed
+			l.answered = true
+			l.s.expect(nil)
+			nudge(l.suspect)
+		}
+	case !l.s.fits(e):
+		nudge(l.suspect)
+	}
+	return nil
 }
 
 // check reads the bridge after what did not fit, and says so if it really is not as programmed.

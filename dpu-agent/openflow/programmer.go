@@ -77,7 +77,7 @@ func (p *Programmer) Program(ctx context.Context, b Bridge) (Change, error) {
 	if err != nil {
 		return Change{}, fmt.Errorf("flows of bridge %s: %w", b.Name, err)
 	}
-	s := p.state(b.Name)
+	s := p.state(b.Name, true)
 	if err := s.lock(ctx); err != nil {
 		return Change{}, fmt.Errorf("wait for bridge %s: %w", b.Name, err)
 	}
@@ -103,7 +103,7 @@ func (p *Programmer) Dump(ctx context.Context, bridge string) ([]Flow, error) {
 // learn the MAC at the patch port, and the host would be lost. Until then, program the bridge without services,
 // subnets and patch port, which leaves what protects the host.
 func (p *Programmer) Remove(ctx context.Context, bridge string) error {
-	s := p.state(bridge)
+	s := p.state(bridge, false)
 	if err := s.lock(ctx); err != nil {
 		return fmt.Errorf("wait for bridge %s: %w", bridge, err)
 	}
@@ -149,14 +149,18 @@ func (p *Programmer) Forget(bridge string) {
 	p.zones.forget(bridge)
 }
 
-// state returns what is known about a bridge, and has it watched if Run does.
-func (p *Programmer) state(bridge string) *state {
+// state returns what is known about a bridge. One that is programmed is watched while Run runs; one that flows are only
+// removed from is not.
+func (p *Programmer) state(bridge string, programmed bool) *state {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.bridges[bridge]
 	if s == nil {
 		s = newState(bridge)
 		p.bridges[bridge] = s
+	}
+	if programmed && !s.programmed {
+		s.programmed = true
 		p.watch(s)
 	}
 	return s
@@ -178,9 +182,9 @@ func (p *Programmer) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch starts to watch a bridge while Run runs. p.mu is held.
+// watch starts to watch a bridge that is programmed, while Run runs. p.mu is held.
 func (p *Programmer) watch(s *state) {
-	if p.running == nil {
+	if p.running == nil || !s.programmed {
 		return
 	}
 	ctx, cancel := context.WithCancel(p.running)

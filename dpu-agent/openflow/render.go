@@ -12,12 +12,13 @@ import (
 )
 
 // Tables. Packets for the Uplink's MAC go from 0 to inbound, and from there to OVN, to the host by NORMAL, or
-// through conntrack to tracked. Translated is on OVN's way out.
+// through conntrack to tracked.
 const (
-	tableInbound    = 170
-	tableTracked    = 171
-	tableOVN        = 172
-	tableTranslated = 173
+	tableInbound = 170
+	tableTracked = 171
+	tableOVN     = 172
+	// tableOutbound is behind the translation of what OVN sends.
+	tableOutbound = 173
 )
 
 // base is the lowest priority in use, and that of the tables' last rows; see the package comment.
@@ -64,8 +65,8 @@ func (b *Bridge) flows(items []Service) iter.Seq[Flow] {
 		r.fromWire()
 		r.inbound()
 		r.tracked()
-		r.translated()
 		r.toOVN()
+		r.outbound()
 		for _, item := range items {
 			r.item(item)
 		}

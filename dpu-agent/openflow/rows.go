@@ -20,9 +20,7 @@ func (r *renderer) fromOVN() {
 	// An established connection keeps its own translation: that is how replies of services get their source.
 	for _, p := range r.Transit {
 		if a := r.address(p.Addr().Is6()); a.IsValid() {
-			nat := "nat(src=" + a.String() + ")"
-			r.add(0, base+80, r.commit(markOVN, 0, nat)+","+r.toWire(), in, mac, family(a), source(p))
-			r.add(0, base+85, r.commit(markOVN, tableTranslated, nat), append(echoRequest(a), in, mac, source(p))...)
+			r.add(0, base+80, r.commit(markOVN, tableOutbound, "nat(src="+a.String()+")"), in, mac, family(a), source(p))
 		}
 	}
 	for _, p := range r.Advertised {
@@ -124,13 +122,6 @@ func (r *renderer) tracked() {
 	r.add(tableTracked, base, "NORMAL")
 }
 
-// translated are the rows for OVN's echo requests behind their translation. The userspace datapath translates no
-// identifiers: where a connection has one already it leaves the packet as it is, in no connection and without a mark.
-func (r *renderer) translated() {
-	r.add(tableTranslated, base+90, r.toWire(), "ct_state=+trk", fmt.Sprintf("ct_mark=%#x", markOVN))
-	r.add(tableTranslated, base, "drop")
-}
-
 // toOVN is the one row that has the patch port's number on the way to it. OVN has its own use for what conntrack
 // left in the packet.
 func (r *renderer) toOVN() {
@@ -139,6 +130,19 @@ func (r *renderer) toOVN() {
 		actions = "ct_clear,output:" + number(r.Patch)
 	}
 	r.add(tableOVN, base, actions)
+}
+
+// outbound are the rows behind the translation. What conntrack did not translate would show an address to the wire that
+// is nobody's there: what it makes no sense of, what it has no port left for, and, in the userspace datapath, an echo
+// request whose identifier another connection has.
+func (r *renderer) outbound() {
+	if r.Patch == 0 {
+		return
+	}
+	for ip, a := range r.families() {
+		r.add(tableOutbound, base+80, r.toWire(), ip, source(host(a)))
+	}
+	r.add(tableOutbound, base, "drop")
 }
 
 // item are the rows of a service, or those of an address that is services' own where it has no port.
@@ -166,14 +170,6 @@ func (r *renderer) item(s Service) {
 		r.add(tableTracked, base+80, actions, "ct_state=+new+trk", ip, trackedDestination(s.Address),
 			fmt.Sprintf("ct_nw_proto=%d", s.Protocol), fmt.Sprintf("ct_tp_dst=%d", s.Port), r.tagged())
 	}
-}
-
-// echoRequest are the fields of ICMP's echo request of an address's family.
-func echoRequest(a netip.Addr) []string {
-	if a.Is6() {
-		return icmp6(128)
-	}
-	return []string{"icmp", "icmp_type=8"}
 }
 
 // transport is the field of a service's protocol and family.

@@ -288,8 +288,14 @@ func TestH2OneResponder(t *testing.T) {
 				t.Errorf("%s goes to %v", flow, to)
 			}
 		}
-		for _, far := range []string{"203.0.113.9", "2001:db8:9::9"} {
-			eventually(t, 5*time.Second, func(ctx context.Context) error { return ping(ctx, r.ovn, far) })
+		for far, gateway := range map[string][2]string{
+			"203.0.113.9": {"192.0.2.10", "192.0.2.1"}, "2001:db8:9::9": {"2001:db8:1::10", "2001:db8:1::1"},
+		} {
+			eventually(t, 5*time.Second, func(ctx context.Context) error {
+				// As OVN does, it looks for the gateway with the Uplink's address; the ping itself is not let out.
+				_, _ = r.ovn.Exec(ctx, "ping", "-c1", "-W1", "-I", gateway[0], gateway[1])
+				return ping(ctx, r.ovn, far)
+			})
 			do(t, ping(t.Context(), r.node, far))
 		}
 		fdbIs(t, r, "LOCAL")

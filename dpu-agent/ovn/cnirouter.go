@@ -18,6 +18,7 @@ const (
 
 	// On routers of this package.
 	priorityStray  = 10
+	priorityInside = 11
 	priorityShared = 100
 )
 
@@ -106,6 +107,13 @@ func (r *renderer) remotes(n *network, is6 bool) []remote {
 	return slices.DeleteFunc(others, func(o remote) bool {
 		return o.number >= size(ofFamily(r.v.ranges.ServiceSNAT, false))/2 || o.number >= size(ofFamily(r.v.ranges.ServiceSNAT, true))/2
 	})
+}
+
+func protocol(is6 bool) string {
+	if is6 {
+		return "ip6"
+	}
+	return "ip4"
 }
 
 func source(is6 bool) string {

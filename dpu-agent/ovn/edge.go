@@ -98,8 +98,11 @@ func (r *renderer) renderPaths(n *network, gateway under, is6 bool) {
 	for _, subnet := range normalised(family(n.Advertised, is6)) {
 		r.edge.of(n.ids).routeFromWire(subnet.String(), own.Addr().String(), r.n.edgeGateway(p))
 	}
-	// What comes from the edge for nobody here must not go back there by the default route, and so on and on.
-	gateway.policy(priorityStray, fmt.Sprintf("inport == %q && %s != %s", r.n.gatewayEdge(p), destination(is6), set(inside)), "drop")
+	// What comes from the edge for nobody here must not go back there by the default route, and so on and on. In two
+	// policies: "!=" of several prefixes would become a flow for every combination of their bits.
+	from := fmt.Sprintf("inport == %q", r.n.gatewayEdge(p))
+	gateway.policy(priorityInside, fmt.Sprintf("%s && %s == %s", from, destination(is6), set(inside)), "allow")
+	gateway.policy(priorityStray, fmt.Sprintf("%s && %s", from, protocol(is6)), "drop")
 }
 
 // serviceAddresses are what clients of services look like to pods, so that answers come back to this node.

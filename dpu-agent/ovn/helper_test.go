@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,19 +25,26 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// schemas are those of the northbound databases that tests run on, by the version of OVN. The newer one is where
-// OVN_UPLINK_NEWER_OVN says that a newer OVN was unpacked.
-func schemas() map[string]string {
-	known := map[string]string{"installed": "/usr/share/ovn/ovn-nb.ovsschema"}
-	if dir := os.Getenv("OVN_UPLINK_NEWER_OVN"); dir != "" {
-		known["newer"] = dir + "/root/usr/share/ovn/ovn-nb.ovsschema"
+// schemas are those of the northbound databases that tests run on, by the version of OVN: the installed one, and the
+// newer one that test/lab keeps in its cache.
+func schemas(t *testing.T) map[string]string {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return known
+	newer, err := filepath.Glob(filepath.Join(cache, "ovn-uplink", "ovn", "*", "root", "usr", "share", "ovn", "ovn-nb.ovsschema"))
+	if err != nil || len(newer) == 0 {
+		t.Fatalf("no newer OVN in %s: run the tests of test/lab, which fetch it (%v)", cache, err)
+	}
+	return map[string]string{"installed": "/usr/share/ovn/ovn-nb.ovsschema", "newer": newer[len(newer)-1]}
 }
 
 // onEach runs a test on the schemas of all versions.
 func onEach(t *testing.T, test func(t *testing.T, n *northbound)) {
-	for version, schema := range schemas() {
+	if testing.Short() {
+		t.Skip("needs ovsdb-server, which tests run with -short do without")
+	}
+	for version, schema := range schemas(t) {
 		t.Run(version, func(t *testing.T) { test(t, startNorthbound(t, schema)) })
 	}
 }

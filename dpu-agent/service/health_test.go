@@ -140,11 +140,11 @@ func TestHealthInVRF(t *testing.T) {
 	h := answering(t)
 	checks := []HealthCheck{{"ns/web", 31000, 1}}
 	address := netip.MustParseAddr("192.0.2.5")
-	in(node, func() { h.Set([]Place{{Address: address}}, checks) })
+	in(node, func() { h.Set(map[Place][]HealthCheck{{Address: address}: checks}) })
 	if len(h.open) > 0 {
 		t.Error("an address in a VRF can be listened on without its device: then Place needs none")
 	}
-	in(node, func() { h.Set([]Place{{address, "vrf-blue"}}, checks) })
+	in(node, func() { h.Set(map[Place][]HealthCheck{{address, "vrf-blue"}: checks}) })
 	if len(h.open) != 1 {
 		t.Fatalf("does not listen: %v", h.failed)
 	}

@@ -25,17 +25,30 @@ const (
 	requestTimeout = 30 * time.Second
 )
 
-// cluster is a lab with the CRDs, one host with its card, and a node on which the all-in-one agent runs.
+// cluster is a lab with the CRDs. Those of withCluster have one host with its card, and a node on which the all-in-one
+// agent runs.
 type cluster struct {
 	*lab.Lab
 	b       *bench
 	pair    *lab.Pair
 	spare   *lab.Node
 	uplinks uplinkclient.Interface
+	// iface is the interface of the worker that Uplinks name.
+	iface v1alpha1.InterfaceName
 }
 
 // withCluster makes a cluster, calls f and takes it down again.
-func (b *bench) withCluster(ctx context.Context, f func(*cluster) ([]row, error)) (rows []row, err error) {
+func (b *bench) withCluster(ctx context.Context, f func(*cluster) ([]row, error)) ([]row, error) {
+	return b.withAPI(ctx, func(c *cluster) ([]row, error) {
+		if err := c.build(ctx); err != nil {
+			return nil, fmt.Errorf("make the cluster: %w", err)
+		}
+		return f(c)
+	})
+}
+
+// withAPI makes a cluster without nodes, calls f and takes it down again.
+func (b *bench) withAPI(ctx context.Context, f func(*cluster) ([]row, error)) (rows []row, err error) {
 	l, err := lab.New(ctx, lab.Options{Dir: b.dir, Log: b.say})
 	if err != nil {
 		return nil, err
@@ -47,24 +60,22 @@ func (b *bench) withCluster(ctx context.Context, f func(*cluster) ([]row, error)
 		err = errors.Join(err, l.Close(ctx))
 	}()
 	c := &cluster{Lab: l, b: b}
-	if err := c.build(ctx); err != nil {
-		return nil, fmt.Errorf("make the cluster: %w", err)
+	if err := c.ApplyFile(ctx, crds); err != nil {
+		return nil, err
+	}
+	config := c.RESTConfig()
+	config.Timeout = requestTimeout
+	if c.uplinks, err = uplinkclient.NewForConfig(config); err != nil {
+		return nil, err
 	}
 	return f(c)
 }
 
 func (c *cluster) build(ctx context.Context) (err error) {
-	if err := c.ApplyFile(ctx, crds); err != nil {
-		return err
-	}
-	config := c.RESTConfig()
-	config.Timeout = requestTimeout
-	if c.uplinks, err = uplinkclient.NewForConfig(config); err != nil {
-		return err
-	}
 	if c.pair, err = c.Pair(ctx, worker, lab.PairSpec{}); err != nil {
 		return err
 	}
+	c.iface = v1alpha1.InterfaceName(c.pair.Spec.Interface)
 	// What OVN-Kubernetes sets: which bridge is the cluster's own.
 	if _, err := c.pair.Card.OVS.Vsctl(ctx, "set", "Open_vSwitch", ".", "external_ids:ovn-bridge-mappings=physnet:br-ex"); err != nil {
 		return err
@@ -77,12 +88,16 @@ func (c *cluster) build(ctx context.Context) (err error) {
 
 // addUplink creates an Uplink of the worker's interface; no labels select every node.
 func (c *cluster) addUplink(ctx context.Context, name string, labels map[string]string) error {
+	return c.createUplink(ctx, name, c.iface, labels)
+}
+
+func (c *cluster) createUplink(ctx context.Context, name string, iface v1alpha1.InterfaceName, labels map[string]string) error {
 	_, err := c.uplinks.K8sV1alpha1().Uplinks().Create(ctx, &v1alpha1.Uplink{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1alpha1.UplinkSpec{NodeConfigs: []v1alpha1.UplinkNodeConfig{{
 			Type:              v1alpha1.OVSBridge,
 			NodeSelector:      metav1.LabelSelector{MatchLabels: labels},
-			HostInterfaceName: v1alpha1.InterfaceName(c.pair.Spec.Interface),
+			HostInterfaceName: iface,
 		}}},
 	}, metav1.CreateOptions{})
 	if err != nil {

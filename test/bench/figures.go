@@ -79,3 +79,6 @@ func series[T any](values []T, text func(T) string) string {
 	}
 	return strings.Join(texts, " / ")
 }
+
+// trim is a command's output of one line.
+func trim(output string) string { return strings.TrimSpace(output) }

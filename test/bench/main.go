@@ -50,6 +50,8 @@ var sections = []section{
 	{"weight", "binary sizes and memory", true, (*bench).weight},
 	{"fanout", "what is received of other nodes' changes", true, (*bench).fanout},
 	{"drift", "from a change to the UplinkState", true, (*bench).drift},
+	{"gateway", "networks and services", true, (*bench).gateway},
+	{"services", "adding networks and services, in process", true, (*bench).services},
 	{"lookup", "finding a representor", false, (*bench).lookup},
 }
 

@@ -72,15 +72,23 @@ func (c *cluster) start(ctx context.Context, extra ...string) (s subjects, err e
 		*a.to = &subject{Process: p, node: a.node, address: a.address, began: time.Now()}
 	}
 	for _, a := range s.all() {
-		err := lab.Eventually(ctx, time.Minute, func(ctx context.Context) error {
-			_, err := a.get(ctx, "/readyz")
-			return err
-		})
-		if err != nil {
-			return s, fmt.Errorf("%s does not become ready: %w; the end of its log:\n%s", a.Name, err, a.Log(2000))
+		if err := a.ready(ctx); err != nil {
+			return s, err
 		}
 	}
 	return s, nil
+}
+
+// ready waits until the agent says that it is.
+func (s *subject) ready(ctx context.Context) error {
+	err := lab.Eventually(ctx, time.Minute, func(ctx context.Context) error {
+		_, err := s.get(ctx, "/readyz")
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s does not become ready: %w; the end of its log:\n%s", s.Name, err, s.Log(2000))
+	}
+	return nil
 }
 
 // stop ends the agents; what they published stays.

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +28,17 @@ type demo struct {
 	kubectl string
 	regular *lab.Regular
 	pair    *lab.Pair
+	// sites are the nodes as the Uplink sees them: the regular one, and the pair.
+	sites   []site
+	tenants []tenant
+}
+
+// site is a node's name, where its Open vSwitch and OVN are, and where the Uplink's address is.
+type site struct {
+	node    string
+	zone    *lab.Zone
+	bridge  string
+	address netip.Addr
 }
 
 func (d *demo) build(ctx context.Context, dir string) (err error) {
@@ -43,11 +55,8 @@ func (d *demo) build(ctx context.Context, dir string) (err error) {
 	if d.pair, err = d.lab.Pair(ctx, "worker-b", lab.PairSpec{}); err != nil {
 		return err
 	}
-	for _, n := range []*lab.Node{d.regular.Node, d.pair.Card} {
-		// What OVN-Kubernetes would have set: the cluster's default gateway bridge.
-		if _, err := n.OVS.Vsctl(ctx, "set", "Open_vSwitch", ".", "external_ids:ovn-bridge-mappings=physnet:br-ex"); err != nil {
-			return err
-		}
+	if err := d.startOVN(ctx); err != nil {
+		return err
 	}
 	for _, name := range []string{"worker-a", "worker-b"} {
 		if err := d.lab.CreateNode(ctx, name, map[string]string{"example.com/tenant-blue-uplink": "true"}); err != nil {
@@ -55,6 +64,22 @@ func (d *demo) build(ctx context.Context, dir string) (err error) {
 		}
 	}
 	return d.run(ctx, "apply", "-f", crds, "-f", networkCRDs)
+}
+
+// startOVN does what OVN-Kubernetes would: an OVN beside each Open vSwitch, joined by tunnels, and the cluster's own
+// gateway bridge mapped.
+func (d *demo) startOVN(ctx context.Context) error {
+	d.sites = []site{
+		{node: d.regular.Name, bridge: d.regular.Spec.Bridge, address: d.regular.Spec.Addresses[0].Addr()},
+		{node: d.pair.Host.Name, bridge: d.pair.Spec.Bridge, address: d.pair.Spec.Addresses[0].Addr()},
+	}
+	for i, n := range []*lab.Node{d.regular.Node, d.pair.Card} {
+		var err error
+		if d.sites[i].zone, err = n.StartOVN(ctx, lab.OVNSpec{}); err != nil {
+			return err
+		}
+	}
+	return d.lab.Interconnect(ctx, d.sites[0].zone, d.sites[1].zone)
 }
 
 func (d *demo) startAgents(ctx context.Context) error {
@@ -73,9 +98,6 @@ func (d *demo) startAgents(ctx context.Context) error {
 	} {
 		argv := append([]string{filepath.Join(d.bin, a.argv[0])}, a.argv[1:]...)
 		argv = append(argv, "--kubeconfig="+kubeconfig)
-		if a.node.OVS != nil && strings.HasPrefix(a.argv[0], "dpu") {
-			argv = append(argv, "--ovs-db="+a.node.OVS.DB())
-		}
 		if _, err := a.node.Start(ctx, a.argv[0], argv, nil); err != nil {
 			return err
 		}
@@ -84,12 +106,23 @@ func (d *demo) startAgents(ctx context.Context) error {
 	return nil
 }
 
+// patience is how long a condition may take: much, on a machine that does other things too.
+const patience = 90 * time.Second
+
 // run shows a kubectl command and what it prints.
 func (d *demo) run(ctx context.Context, args ...string) error {
 	fmt.Printf("   $ kubectl %s\n", strings.Join(args, " "))
 	out, err := d.output(ctx, args...)
 	fmt.Print(indent(out))
 	return err
+}
+
+// show shows a command on a machine of the lab and returns what it printed.
+func show(ctx context.Context, on *lab.Node, argv ...string) (string, error) {
+	fmt.Printf("   %s $ %s\n", on.Name, strings.Join(argv, " "))
+	out, err := on.Exec(ctx, argv...)
+	fmt.Print(indent(strings.ReplaceAll(out, "\n\n", "\n")))
+	return out, err
 }
 
 func (d *demo) output(ctx context.Context, args ...string) (string, error) {
@@ -110,17 +143,28 @@ func (d *demo) expect(ctx context.Context, state, want string) error {
 }
 
 func (d *demo) expectCondition(ctx context.Context, kind, name, condition, want string) error {
-	start := time.Now()
 	path := fmt.Sprintf(`{.status.conditions[?(@.type==%q)]`, condition)
-	err := lab.Eventually(ctx, 30*time.Second, func(ctx context.Context) error {
-		got, err := d.output(ctx, "get", kind, name, "-o", "jsonpath="+path+".status}/"+path+".reason}")
+	err := d.expectPath(ctx, kind, name, condition, path+".status}/"+path+".reason}", want)
+	if err != nil {
+		if message, wrong := d.output(ctx, "get", kind, name, "-o", "jsonpath="+path+".message}"); wrong == nil {
+			err = fmt.Errorf("%w: %s", err, message)
+		}
+	}
+	return err
+}
+
+// expectPath waits until a part of an object, by its JSON path, is what it should be.
+func (d *demo) expectPath(ctx context.Context, kind, name, what, path, want string) error {
+	start := time.Now()
+	err := lab.Eventually(ctx, patience, func(ctx context.Context) error {
+		got, err := d.output(ctx, "get", kind, name, "-o", "jsonpath="+path)
 		if err == nil && got != want {
-			err = fmt.Errorf("%s %s has %s %q, want %q", kind, name, condition, got, want)
+			err = fmt.Errorf("%s %s has %s %q, want %q", kind, name, what, got, want)
 		}
 		return err
 	})
 	if err == nil {
-		fmt.Printf("   %s: %s is %s after %.1f s\n", name, condition, want, time.Since(start).Seconds())
+		fmt.Printf("   %s: %s is %s after %.1f s\n", name, what, want, time.Since(start).Seconds())
 	}
 	return err
 }

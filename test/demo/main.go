@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command demo runs the product for a person: a simulated cluster of one regular node and one host with a
-// DPU, on this machine, with the real agents. It shows what they publish, breaks two things, and leaves
-// everything up to be played with.
+// DPU, on this machine, with real Open vSwitch, OVN and agents. It shows what they publish, breaks two things, has
+// pods of two networks talk to the world by one Uplink, and leaves everything up to be played with.
 package main
 
 import (
@@ -34,7 +34,7 @@ func main() {
 			defer stop()
 			ctx, cancel := context.WithTimeout(ctx, 30*time.Minute) // the first time it builds the API server
 			defer cancel()
-			return show(ctx, dir, bin)
+			return run(ctx, dir, bin)
 		},
 	}
 	up.Flags().StringVar(&bin, "bin", "bin/linux-amd64", "`directory` of the agents' binaries")
@@ -44,11 +44,11 @@ func main() {
 		Args:  agent.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return lab.Down(cmd.Context(), dir) },
 	}
-	root.AddCommand(up, down)
+	root.AddCommand(up, down, serveCommand())
 	agent.Main(root)
 }
 
-func show(ctx context.Context, dir, bin string) error {
+func run(ctx context.Context, dir, bin string) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
 		return err
@@ -59,21 +59,28 @@ func show(ctx context.Context, dir, bin string) error {
 		}
 	}
 	d := &demo{bin: bin}
+	begin := time.Now()
 	for _, step := range []struct {
 		title string
 		do    func(context.Context) error
 	}{
-		{"A cluster: one regular node, one host with a DPU (some seconds)", func(ctx context.Context) error { return d.build(ctx, dir) }},
+		{"A cluster: one regular node, one host with a DPU, each with its own Open vSwitch and OVN (some seconds)", func(ctx context.Context) error { return d.build(ctx, dir) }},
 		{"The agents: both node roles and the cluster role on worker-a, host-agent on worker-b, dpu-agent on its card", d.startAgents},
 		{"An Uplink goes in, UplinkStates come out", d.resolve},
 		{"Failure 1: the host's interface disappears", d.missingInterface},
 		{"Failure 2: somebody names the integration bridge", d.integrationBridge},
+		{"Two networks with the same pod addresses name the Uplink", d.networks},
+		{"Pods go out: with the Uplink's address of their node", d.egress},
+		{"The world comes in: a NodePort of each network, on each node", d.ingress},
+		{"What that took: one patch port for both networks", d.inside},
 	} {
 		fmt.Printf("\n== %s\n", step.title)
+		start := time.Now()
 		if err := step.do(ctx); err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", step.title, err), errors.New("state and logs are in "+dir))
 		}
+		fmt.Printf("   (%.1f s)\n", time.Since(start).Seconds())
 	}
-	d.goodbye(dir)
+	d.goodbye(dir, time.Since(begin))
 	return nil
 }

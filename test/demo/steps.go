@@ -5,6 +5,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ovn-uplink/ovn-uplink/test/lab"
 )
 
 const tenantBlue = `apiVersion: k8s.ovn.org/v1alpha1
@@ -103,9 +107,6 @@ func (d *demo) rename(ctx context.Context, from, to string) error {
 
 func (d *demo) integrationBridge(ctx context.Context) error {
 	n := d.regular.Node
-	if _, err := n.OVS.Vsctl(ctx, "--may-exist", "add-br", "br-int", "--", "set", "Bridge", "br-int", "datapath_type=netdev", "fail_mode=secure"); err != nil {
-		return err
-	}
 	for _, args := range [][]string{{"link", "set", "br-int", "up"}, {"addr", "replace", "198.51.100.1/24", "dev", "br-int"}} {
 		if _, err := n.IP(ctx, args...); err != nil {
 			return err
@@ -128,7 +129,11 @@ func (d *demo) integrationBridge(ctx context.Context) error {
 	if err := d.expect(ctx, "oops.worker-a", isResolved); err != nil {
 		return err
 	}
-	return d.table(ctx)
+	if err := d.run(ctx, "delete", "uplink", "oops", "--timeout=60s"); err != nil {
+		return err
+	}
+	_, err := n.IP(ctx, "addr", "del", "198.51.100.1/24", "dev", "br-int")
+	return err
 }
 
 // why prints what a person would read.
@@ -140,13 +145,14 @@ func (d *demo) why(ctx context.Context, kind, name, condition string) error {
 	return err
 }
 
-func (d *demo) goodbye(dir string) {
+func (d *demo) goodbye(dir string, took time.Duration) {
+	exec := "go run ./test/lab/cmd/lab exec --dir " + dir
 	fmt.Printf(`
-== Everything is up. Try:
+== All as expected, after %.0f s. Everything is up. Try:
    export KUBECONFIG=%s
-   kubectl get uplinkstate --field-selector spec.uplinkName=tenant-blue,spec.nodeName=worker-a -o yaml
-   kubectl describe uplinkstate tenant-blue.worker-b
-   go run ./test/lab/cmd/lab exec --dir %s worker-a -- %s/dpu-agent inspect --role all --interface ovsbr1
+   kubectl get uplinkstate tenant-blue.worker-a -o yaml
+   %s blue-a -- curl -s http://%s
+   %s worker-a -- %s
    Logs of the agents are in %s/log. 'make demo-down' ends it all.
-`, d.lab.Kubeconfig(), dir, d.bin, dir)
+`, took.Seconds(), d.lab.Kubeconfig(), exec, lab.InternetAddress, exec, strings.Join(d.explain("red"), " "), dir)
 }

@@ -15,7 +15,7 @@ import (
 const module = "github.com/ovn-uplink/ovn-uplink/"
 
 // observers are the packages of dpu-agent that look after one subsystem each.
-var observers = []string{"representor", "bridge", "ovn", "openflow", "vrf", "routeimport"}
+var observers = []string{"representor", "bridge", "ovn", "openflow", "service", "vrf", "routeimport"}
 
 func TestImportRule(t *testing.T) {
 	for pkg, deps := range packages(t) {

@@ -66,6 +66,10 @@ func TestWhoMayWhat(t *testing.T) {
 		_, err := who.core.DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{Limit: 1})
 		return err
 	}
+	serviceCIDRs := func(ctx context.Context, who caller) error {
+		_, err := who.core.NetworkingV1().ServiceCIDRs().List(ctx, metav1.ListOptions{Limit: 1})
+		return err
+	}
 	outOfReach := []row{
 		{"read Secrets", read("secrets"), byRBAC},
 		{"read ConfigMaps", read("configmaps"), byRBAC},
@@ -123,6 +127,7 @@ func TestWhoMayWhat(t *testing.T) {
 		{"read pods", read("pods"), byRBAC},
 		{"read services", read("services"), byRBAC},
 		{"read EndpointSlices", slices, byRBAC},
+		{"read ServiceCIDRs", serviceCIDRs, byRBAC},
 		{"read namespaces", read("namespaces"), byRBAC},
 		{"read networks", list("v1/clusteruserdefinednetworks"), byRBAC},
 		{"read RouteAdvertisements", list("v1/routeadvertisements"), byRBAC},
@@ -157,6 +162,7 @@ func TestWhoMayWhat(t *testing.T) {
 		{"read pods", read("pods"), ""},
 		{"read services", read("services"), ""},
 		{"read EndpointSlices", slices, ""},
+		{"read ServiceCIDRs", serviceCIDRs, ""},
 		{"read namespaces", read("namespaces"), ""},
 		{"read networks", list("v1/clusteruserdefinednetworks"), ""},
 		{"read RouteAdvertisements", list("v1/routeadvertisements"), ""},

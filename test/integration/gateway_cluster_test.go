@@ -43,12 +43,18 @@ func newGatewayCluster(t *testing.T, version lab.Version) *cluster {
 	c := &cluster{Lab: lab.ForTest(t, lab.Options{OVS: version.Build}), t: t}
 	c.connect()
 	c.installCRDs()
+	c.installNetworkCRDs()
+	return c
+}
+
+// installNetworkCRDs installs what OVN-Kubernetes brings.
+func (c *cluster) installNetworkCRDs() {
+	c.t.Helper()
 	files, err := filepath.Glob(filepath.Join(ovnkCRDs, "*.yaml"))
 	c.must(err)
 	for _, file := range files {
-		c.must(c.ApplyFile(t.Context(), file))
+		c.must(c.ApplyFile(c.t.Context(), file))
 	}
-	return c
 }
 
 // regularSite makes a regular node with OVN.

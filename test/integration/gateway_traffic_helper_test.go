@@ -238,9 +238,9 @@ func (f *field) connection(from, to *lab.Node, at netip.Addr) (near, far net.Con
 func (w *hostWatch) settle() {
 	w.f.t.Helper()
 	for i, s := range w.series {
-		before := s.Received()
+		before := s.Result().Received
 		w.f.must(lab.Eventually(w.f.t.Context(), 20*time.Second, func(context.Context) error {
-			if got := s.Received() - before; got < 100 {
+			if got := s.Result().Received - before; got < 100 {
 				return fmt.Errorf("%s: %d answers", w.names[i], got)
 			}
 			return nil

@@ -28,6 +28,8 @@ type Capture struct {
 	work sync.WaitGroup
 
 	mu      sync.Mutex
+	frame   [1 << 16]byte
+	beside  [128]byte
 	closed  bool
 	packets []Packet
 	dropped int
@@ -68,41 +70,43 @@ func (c *Capture) open(device string) error {
 }
 
 func (c *Capture) read() {
-	frame, beside := make([]byte, 1<<16), make([]byte, 128)
 	for {
 		select {
 		case <-c.stop:
 			return
 		default:
 		}
-		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLIN}}, 20)
-		if err != nil || ready == 0 {
-			continue
-		}
-		for more := true; more; {
-			more = c.take(frame, beside)
+		if ready, err := unix.Poll([]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLIN}}, 20); err == nil && ready > 0 {
+			c.mu.Lock()
+			c.drain()
+			c.mu.Unlock()
 		}
 	}
 }
 
-// take reads one frame and returns whether there was one.
-func (c *Capture) take(frame, beside []byte) bool {
-	size, besideSize, _, from, err := unix.Recvmsg(c.fd, frame, beside, 0)
-	if err != nil {
-		return false
+// drain takes all frames that have arrived. The caller holds the lock.
+func (c *Capture) drain() {
+	if c.closed {
+		return
 	}
-	p := parsePacket(frame[:size])
-	p.Time = time.Now()
-	if link, ok := from.(*unix.SockaddrLinklayer); ok {
-		p.Outgoing = link.Pkttype == unix.PACKET_OUTGOING
+	for {
+		size, besideSize, _, from, err := unix.Recvmsg(c.fd, c.frame[:], c.beside[:], unix.MSG_DONTWAIT)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return
+		}
+		p := parsePacket(c.frame[:size])
+		p.Time = time.Now()
+		if link, ok := from.(*unix.SockaddrLinklayer); ok {
+			p.Outgoing = link.Pkttype == unix.PACKET_OUTGOING
+		}
+		if vlan := strippedVLAN(c.beside[:besideSize]); vlan != 0 {
+			p.VLAN = vlan
+		}
+		c.packets = append(c.packets, p)
 	}
-	if vlan := strippedVLAN(beside[:besideSize]); vlan != 0 {
-		p.VLAN = vlan
-	}
-	c.mu.Lock()
-	c.packets = append(c.packets, p)
-	c.mu.Unlock()
-	return true
 }
 
 // strippedVLAN finds the tag in a tpacket_auxdata, packet(7): tp_status first,
@@ -131,6 +135,7 @@ func (c *Capture) Close() error {
 		c.work.Wait()
 		_ = c.drops()
 		c.mu.Lock()
+		c.drain()
 		defer c.mu.Unlock()
 		c.closed = true
 		err = unix.Close(c.fd)
@@ -142,14 +147,17 @@ func (c *Capture) Close() error {
 func (c *Capture) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.drain()
 	c.packets = nil
 }
 
-// Packets returns what was collected so far and passes all filters, in the
-// order of arrival.
+// Packets returns what has passed the interface so far and passes all
+// filters, in the order of arrival. A packet that a process received by the
+// interface is among it.
 func (c *Capture) Packets(filters ...Filter) []Packet {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.drain()
 	var out []Packet
 	for _, p := range c.packets {
 		if All(filters...)(p) {
@@ -181,7 +189,7 @@ func (c *Capture) Wait(ctx context.Context, d time.Duration, filters ...Filter) 
 
 // None returns an error that shows the first of the frames that pass all
 // filters, or says that the kernel dropped frames, so that there is nothing to
-// be said. It is about the past: what is to be there must have arrived.
+// be said. It is about the past, so what may follow must have had its time.
 func (c *Capture) None(filters ...Filter) error {
 	dropped := c.drops()
 	if dropped > 0 {

@@ -17,7 +17,16 @@
 //	node, err := l.RegularNode(ctx, "worker-a", lab.RegularSpec{})
 //	agent, err := node.Start(ctx, "host-agent", []string{bin, "--kubeconfig", path}, nil)
 //
-// and a program that leaves a lab up calls New and never Close; the lab
+// and for networks of OVN-Kubernetes, on a node that runs Open vSwitch,
+//
+//	zone, err := node.StartOVN(ctx, lab.OVNSpec{})
+//	blue, err := l.Network(ctx, lab.NetworkSpec{CUDN: "blue"}, zone)
+//	pod, err := blue.Pod(ctx, zone, "client")
+//
+// OVN-Kubernetes itself does not run: the lab writes the rows that it would
+// write, under its names, and nobody puts them right if a test breaks them.
+//
+// A program that leaves a lab up calls New and never Close; the lab
 // command, or Down in any process, ends it.
 //
 // The package needs root, the kernel's veth, bridge and tun, and the packages

@@ -4,6 +4,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -41,7 +42,8 @@ func (l *Lab) Interconnect(ctx context.Context, zones ...*Zone) error {
 			if z == other || z.remotes[other] {
 				continue
 			}
-			if err := z.addRemote(ctx, other); err != nil {
+			err := errors.Join(z.addRemote(ctx, other), z.meet(ctx, other))
+			if err != nil {
 				return fmt.Errorf("interconnect %s with %s: %w", z.Node.Name, other.Node.Name, err)
 			}
 		}
@@ -115,6 +117,16 @@ func (z *Zone) addRemote(ctx context.Context, other *Zone) error {
 	}
 	z.remotes[other] = true
 	return nil
+}
+
+// meet has the zone's switch learn where the other end of the tunnel is. A
+// kernel keeps a packet while it asks for a neighbour, the userspace datapath
+// drops it: without this the first packet of every tunnel would be lost.
+func (z *Zone) meet(ctx context.Context, other *Zone) error {
+	return Eventually(ctx, 10*time.Second, func(ctx context.Context) error {
+		_, err := z.Node.Exec(ctx, "ping", "-c1", "-W1", other.Encap.String())
+		return err
+	})
 }
 
 // bindRemote binds the network's ports of type remote to their chassis, which

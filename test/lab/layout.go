@@ -21,9 +21,12 @@ var ErrNotALab = errors.New("directory is not empty and holds no lab")
 // layout names everything below a lab's state directory.
 type layout struct{ dir string }
 
-func (d layout) marker() string            { return filepath.Join(d.dir, "lab.json") }
-func (d layout) processes() string         { return filepath.Join(d.dir, "rec", "proc") }
-func (d layout) namespaces() string        { return filepath.Join(d.dir, "rec", "ns") }
+func (d layout) marker() string     { return filepath.Join(d.dir, "lab.json") }
+func (d layout) processes() string  { return filepath.Join(d.dir, "rec", "proc") }
+func (d layout) namespaces() string { return filepath.Join(d.dir, "rec", "ns") }
+func (d layout) namespaceRecord(name string) string {
+	return filepath.Join(d.namespaces(), name+".json")
+}
 func (d layout) logs() string              { return filepath.Join(d.dir, "log") }
 func (d layout) log(process string) string { return filepath.Join(d.logs(), process+".log") }
 func (d layout) api() string               { return filepath.Join(d.dir, "api") }

@@ -25,7 +25,7 @@ type namespace struct {
 	// Address is the namespace's own on the management network, empty
 	// when it is not on it.
 	Address string `json:"address,omitempty"`
-	// Role is "api", "node" or "external".
+	// Role is "api", "node", "external" or "pod".
 	Role string `json:"role"`
 	// Env is what commands there need to find the node's own Open vSwitch.
 	Env []string `json:"env,omitempty"`
@@ -33,7 +33,7 @@ type namespace struct {
 
 // addNamespace records a namespace, then makes it.
 func (l *Lab) addNamespace(ctx context.Context, ns namespace) error {
-	path := filepath.Join(l.state.namespaces(), ns.Name+".json")
+	path := l.state.namespaceRecord(ns.Name)
 	if _, err := os.Stat(path); err == nil {
 		return fmt.Errorf("add namespace %s: %w", ns.Name, fs.ErrExist)
 	}

@@ -69,10 +69,19 @@ func (l *Lab) Network(ctx context.Context, spec NetworkSpec, zones ...*Zone) (*N
 	}
 	name := "cluster_udn_" + spec.CUDN
 	n := &Network{Spec: spec, Name: name, Prefix: rowPrefix(name), lab: l, zones: slices.Clone(zones), taken: map[*Zone]int{}}
-	if spec.Topology == Layer2 && len(zones) > 1 && slices.ContainsFunc(zones, func(z *Zone) bool { return !z.transitRouters() }) {
-		return nil, fmt.Errorf("make network %s: %w", spec.CUDN, ErrNoTransitRouter)
+	if err := n.check(); err != nil {
+		return nil, err
 	}
 	return n, n.write(ctx)
+}
+
+// check says whether the versions of the zones can do what is asked for.
+func (n *Network) check() error {
+	old := func(z *Zone) bool { return !z.transitRouters() }
+	if n.Spec.Topology == Layer2 && len(n.zones) > 1 && slices.ContainsFunc(n.zones, old) {
+		return fmt.Errorf("make network %s: %w", n.Spec.CUDN, ErrNoTransitRouter)
+	}
+	return nil
 }
 
 // rowPrefix is the form that a network's name has in those of its rows.
@@ -114,25 +123,24 @@ func (s *NetworkSpec) fill() {
 
 // write makes the network's rows in all its zones, with those of its pods.
 func (n *Network) write(ctx context.Context) error {
-	return n.each(func(z *Zone) error {
-		b := n.builder(z)
-		switch {
-		case n.Spec.Topology == Layer3:
-			b.layer3()
-		case z.transitRouters():
-			b.layer2()
-		default:
-			b.layer2Old()
-		}
-		b.finish()
-		for _, p := range n.pods {
-			b.pod(p)
-		}
-		if err := b.commit(ctx, z.Node.OVS, z.NB()); err != nil {
-			return err
-		}
-		return z.bindRemote(ctx, b.remotes)
-	})
+	return n.each(func(z *Zone) error { return n.writeZone(ctx, z) })
+}
+
+func (n *Network) writeZone(ctx context.Context, z *Zone) error {
+	b := n.builder(z)
+	switch {
+	case n.Spec.Topology == Layer3:
+		b.layer3()
+	case z.transitRouters():
+		b.layer2()
+	default:
+		b.layer2Old()
+	}
+	b.finish()
+	for _, p := range n.pods {
+		b.pod(p)
+	}
+	return b.write(ctx)
 }
 
 // each calls f for all zones at once.
@@ -154,12 +162,14 @@ func (n *Network) each(f func(*Zone) error) error {
 // them, as OVN-Kubernetes does when the CUDN is deleted. The pods'
 // namespaces stay, without a network.
 func (n *Network) Delete(ctx context.Context) error {
-	return n.each(func(z *Zone) error {
-		tx := &transaction{database: northbound}
-		tx.remove("Logical_Router", networkKey, n.Name)
-		tx.remove("Logical_Switch", networkKey, n.Name)
-		return tx.commit(ctx, z.Node.OVS, z.NB())
-	})
+	return n.each(func(z *Zone) error { return n.deleteIn(ctx, z) })
+}
+
+func (n *Network) deleteIn(ctx context.Context, z *Zone) error {
+	tx := &transaction{database: northbound}
+	tx.remove("Logical_Router", networkKey, n.Name)
+	tx.remove("Logical_Switch", networkKey, n.Name)
+	return tx.commit(ctx, z.Node.OVS, z.NB())
 }
 
 // Recreate writes all rows of a deleted network again, those of its pods
@@ -187,14 +197,14 @@ func (n *Network) Router(z *Zone) string {
 	case z.transitRouters():
 		return n.Prefix + "transit_router"
 	default:
-		return "GR_" + n.Prefix + z.Node.Name
+		return "GR_" + n.Prefix + z.Name
 	}
 }
 
 // Switch is the name of the switch of the network's pods in the zone.
 func (n *Network) Switch(z *Zone) string {
 	if n.Spec.Topology == Layer3 {
-		return n.Prefix + z.Node.Name
+		return n.Prefix + z.Name
 	}
 	return n.Prefix + "ovn_layer2_switch"
 }

@@ -58,8 +58,30 @@ func TestRegularNode(t *testing.T) {
 		t.Errorf("addresses learned: %v\n%s", err, got)
 	}
 
+	answersOnce(t, r)
+
 	t.Run("restart", func(t *testing.T) { testRestartOVS(t, r) })
 	t.Run("more nodes at once", func(t *testing.T) { testMoreNodes(t, l) })
+}
+
+// answersOnce checks that the bridge's address is found at the bridge alone, and not at its port too.
+func answersOnce(t *testing.T, r *lab.Regular) {
+	t.Helper()
+	address := r.Spec.Addresses[0].Addr()
+	wire, err := r.External.Capture("ext0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.External.IP(t.Context(), "neigh", "flush", "all"); err != nil {
+		t.Fatal(err)
+	}
+	ping(t, r.External.Node, address, 5*time.Second)
+	if _, err := wire.Wait(t.Context(), 5*time.Second, lab.AnswerFor(address)); err != nil {
+		t.Error(err)
+	}
+	if got := wire.Answered(address); len(got) != 1 || got[r.Spec.MAC] == 0 {
+		t.Errorf("who said where %s is: %v, want %s alone", address, got, r.Spec.MAC)
+	}
 }
 
 func testRestartOVS(t *testing.T, r *lab.Regular) {

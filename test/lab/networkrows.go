@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -92,6 +93,14 @@ func (b *builder) finish() {
 	}
 }
 
+// write carries the changes out in the zone.
+func (b *builder) write(ctx context.Context) error {
+	if err := b.commit(ctx, b.z.Node.OVS, b.z.NB()); err != nil {
+		return err
+	}
+	return b.z.bindRemote(ctx, b.remotes)
+}
+
 // routerPort adds a port to a router. Values in more win.
 func (b *builder) routerPort(r *datapath, name string, networks []netip.Prefix, more columns) {
 	row := columns{"name": name, "mac": addressMAC(networks[0].Addr()), "networks": texts(networks), "external_ids": b.ids()}
@@ -168,20 +177,20 @@ func (b *builder) localTraffic(r *datapath, inport string) {
 // distributed says whether the pods' first router is on every chassis.
 func (b *builder) distributed() bool { return b.n.Router(b.z) != b.gatewayName() }
 
-func (b *builder) gatewayName() string { return "GR_" + b.n.Prefix + b.z.Node.Name }
+func (b *builder) gatewayName() string { return "GR_" + b.n.Prefix + b.z.Name }
 
 // managementPort is the switch's port of the node itself.
-func (b *builder) managementPort(s *datapath) {
+func (b *builder) managementPort(s *datapath, options map[string]string) {
 	subnets := b.n.NodeSubnets(b.z)
 	management := addresses(offset(subnets, 2))
-	b.switchPort(s, "k8s-"+b.n.Prefix+b.z.Node.Name, "",
-		[]string{addressMAC(management[0]) + " " + strings.Join(texts(management), " ")}, nil)
+	b.switchPort(s, "k8s-"+b.n.Prefix+b.z.Name, "",
+		[]string{addressMAC(management[0]) + " " + strings.Join(texts(management), " ")}, options)
 }
 
 // gateway makes the node's gateway router and its outer side. The localnet
 // port has a patch port only if the node's mappings have its bridge.
 func (b *builder) gateway(forceSNAT string) *datapath {
-	p, node := b.n.Prefix, b.z.Node.Name
+	p, node := b.n.Prefix, b.z.Name
 	gr := b.router(b.gatewayName(), map[string]string{
 		"always_learn_from_arp_request": "false",
 		"dynamic_neigh_routers":         "true",

@@ -57,6 +57,9 @@ func (l *Lab) AddNode(ctx context.Context, name string) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
+	if err := n.answerARPWhereAsked(); err != nil {
+		return nil, err
+	}
 	port := fmt.Sprintf("m%d", last)
 	err = ipAll(ctx, l.api.NetNS,
 		fmt.Sprintf("link add %s type veth peer name %s netns %s", port, ManagementInterface, n.NetNS),
@@ -70,6 +73,18 @@ func (l *Lab) AddNode(ctx context.Context, name string) (*Node, error) {
 		return nil, fmt.Errorf("connect node %s to the management network: %w", name, err)
 	}
 	return n, nil
+}
+
+// answerARPWhereAsked has the node answer ARP only by the interface that has the
+// address (arp_ignore, the kernel's ip-sysctl). By default it would answer by
+// any, and the ports of a userspace switch still show their frames to the
+// kernel: a bridge's address would be found at the MAC of its port.
+func (n *Node) answerARPWhereAsked() error {
+	err := n.Do(func() error { return os.WriteFile("/proc/sys/net/ipv4/conf/all/arp_ignore", []byte("1"), 0o644) })
+	if err != nil {
+		return fmt.Errorf("have node %s answer ARP only where it is asked: %w", n.Name, err)
+	}
+	return nil
 }
 
 // AddExternal makes a machine of the external network: a namespace that
@@ -112,7 +127,18 @@ func (l *Lab) addMachine(ctx context.Context, name, role string, addr netip.Addr
 	return n, l.addNamespace(ctx, ns)
 }
 
-// Node returns a node or external machine by name, nil when there is none.
+// removeMachine removes a machine in which nothing runs. Its name is free then.
+func (l *Lab) removeMachine(ctx context.Context, n *Node) error {
+	if err := (namespace{NetNS: n.NetNS}).remove(ctx); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	delete(l.nodes, n.Name)
+	l.mu.Unlock()
+	return errors.Join(os.Remove(l.state.namespaceRecord(n.Name)), os.RemoveAll(n.Dir()))
+}
+
+// Node returns a node, pod or external machine by name, nil when there is none.
 func (l *Lab) Node(name string) *Node {
 	l.mu.Lock()
 	defer l.mu.Unlock()

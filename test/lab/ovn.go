@@ -33,6 +33,9 @@ type OVNSpec struct {
 // that start and stop them are for one goroutine at a time.
 type Zone struct {
 	Node *Node
+	// Name is that of the Node object, which rows are named after: on a
+	// card the host's, external_ids:host-k8s-nodename of Open vSwitch.
+	Name string
 	// Chassis is the name under which the node is in the southbound
 	// database.
 	Chassis string
@@ -64,9 +67,16 @@ func (n *Node) StartOVN(ctx context.Context, spec OVNSpec) (*Zone, error) {
 	id := firstNodeID + n.lab.zones
 	n.lab.zones++
 	n.lab.mu.Unlock()
-	z := &Zone{Node: n, Chassis: spec.SystemID, ID: id, Encap: n.Address, remotes: map[*Zone]bool{}}
+	z := &Zone{Node: n, Name: n.Name, Chassis: spec.SystemID, ID: id, Encap: n.Address, remotes: map[*Zone]bool{}}
 	if spec.Override != "" {
 		z.Chassis = spec.Override
+	}
+	host, err := n.OVS.Vsctl(ctx, "--if-exists", "get", "Open_vSwitch", ".", "external_ids:host-k8s-nodename")
+	if err != nil {
+		return nil, fmt.Errorf("start OVN on %s: %w", n.Name, err)
+	}
+	if host = strings.Trim(strings.TrimSpace(host), `"`); host != "" {
+		z.Name = host
 	}
 	if err := z.create(ctx, spec); err != nil {
 		return nil, fmt.Errorf("start OVN on %s: %w", n.Name, err)
@@ -86,7 +96,7 @@ func (n *Node) StartOVN(ctx context.Context, spec OVNSpec) (*Zone, error) {
 	if err := z.StartController(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := z.Nbctl(ctx, "set", "NB_Global", ".", "name="+n.Name); err != nil {
+	if _, err := z.Nbctl(ctx, "set", "NB_Global", ".", "name="+z.Name); err != nil {
 		return nil, fmt.Errorf("start OVN on %s: %w", n.Name, err)
 	}
 	return z, nil

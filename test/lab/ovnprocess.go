@@ -32,17 +32,27 @@ func (z *Zone) startDB(ctx context.Context, name, endpoint string) (*Process, er
 	})
 }
 
-// StartNorthd starts ovn-northd.
+// StartNorthd starts ovn-northd and waits until it has written to the
+// southbound database: an ovn-controller 23.03 that starts before that may
+// crash. It is restarted when it crashes, as its service does: 26.03 aborts when
+// it sees a router or switch come and another one go at once.
 func (z *Zone) StartNorthd(ctx context.Context) (err error) {
-	z.northd, err = z.Node.OVS.start(ctx, "ovn-northd", "--ovnnb-db="+z.NB(), "--ovnsb-db="+z.SB())
-	return err
+	o := z.Node.OVS
+	z.northd, err = o.startMonitored(ctx, "ovn-northd", "--ovnnb-db="+z.NB(), "--ovnsb-db="+z.SB())
+	if err != nil {
+		return err
+	}
+	return o.waitFor(ctx, z.northd, func(ctx context.Context) error {
+		_, err := z.Sbctl(ctx, "get", "SB_Global", ".", "options:northd_internal_version")
+		return err
+	})
 }
 
 // StartController starts ovn-controller and waits until the node is a
 // chassis and its integration bridge there.
 func (z *Zone) StartController(ctx context.Context) (err error) {
 	o := z.Node.OVS
-	// Debian's 23.03 crashes now and then when it starts; its service runs it with --monitor too.
+	// Its service has it restarted after a crash too.
 	z.controller, err = o.startMonitored(ctx, "ovn-controller", o.DB())
 	if err != nil {
 		return err

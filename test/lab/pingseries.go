@@ -104,22 +104,19 @@ func roomy(conn net.PacketConn) error {
 	return errors.Join(err, set)
 }
 
-// Received is the number of answered requests so far.
-func (s *PingSeries) Received() int { return s.result().Received }
-
 // Stop ends the series, waits up to a second for the last answers, and
 // returns what became of it.
 func (s *PingSeries) Stop(ctx context.Context) PingResult {
 	s.once.Do(func() { close(s.stop) })
 	// Whether all were answered is what the result says.
 	_ = Eventually(ctx, replyGrace, func(context.Context) error {
-		if r := s.result(); r.Lost() > r.Unsent {
+		if r := s.Result(); r.Lost() > r.Unsent {
 			return errors.New("not all answered")
 		}
 		return nil
 	})
 	_ = s.Close()
-	return s.result()
+	return s.Result()
 }
 
 // Close ends the series without waiting for answers.
@@ -210,7 +207,9 @@ func (s *PingSeries) receive() {
 	}
 }
 
-func (s *PingSeries) result() PingResult {
+// Result is what became of the requests so far. Those whose answer is on its
+// way count as lost.
+func (s *PingSeries) Result() PingResult {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := PingResult{Sent: len(s.sent), Unsent: s.unsent}

@@ -4,8 +4,10 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -91,7 +93,7 @@ func (p *Pod) make(ctx context.Context) error {
 		}
 		b := n.builder(on)
 		b.pod(p)
-		return b.commit(ctx, on.Node.OVS, on.NB())
+		return b.write(ctx)
 	})
 	if err != nil {
 		return err
@@ -111,10 +113,13 @@ func (p *Pod) make(ctx context.Context) error {
 // plug makes the pod's interface and joins it to the integration bridge.
 func (p *Pod) plug(ctx context.Context) error {
 	z := p.Zone
-	if err := p.lab.Wire(ctx, p.Node, podInterface, z.Node, p.Plug); err != nil {
-		return err
-	}
-	if _, err := p.IP(ctx, "link", "set", podInterface, "address", p.MAC); err != nil {
+	// The MAC comes first: the link-local address is made from it when the
+	// interface comes up, and OVN lets no other one pass.
+	err := errors.Join(
+		ipAll(ctx, p.NetNS, fmt.Sprintf("link add %s address %s type veth peer name %s netns %s", podInterface, p.MAC, p.Plug, z.Node.NetNS)),
+		ipAll(ctx, z.Node.NetNS, fmt.Sprintf("link set %s up", p.Plug)),
+		noOffload(ctx, p.NetNS, podInterface))
+	if err != nil {
 		return err
 	}
 	var networks []netip.Prefix
@@ -124,7 +129,7 @@ func (p *Pod) plug(ctx context.Context) error {
 	if err := p.configure(ctx, podInterface, networks, p.Network.Gateways(z)); err != nil {
 		return err
 	}
-	_, err := z.Node.OVS.Vsctl(ctx, "add-port", "br-int", p.Plug, "--", "set", "Interface", p.Plug,
+	_, err = z.Node.OVS.Vsctl(ctx, "add-port", "br-int", p.Plug, "--", "set", "Interface", p.Plug,
 		"external_ids:iface-id="+quote(p.Port),
 		"external_ids:attached_mac="+quote(p.MAC),
 		"external_ids:"+networkKey+"="+quote(p.Network.Name))
@@ -147,12 +152,34 @@ func (b *builder) pod(p *Pod) {
 		},
 	}
 	if n.Spec.Topology == Layer2 {
-		options["requested-tnl-key"] = strconv.Itoa(podTunnelKey + p.tunnelKey)
+		options["requested-tnl-key"] = strconv.Itoa(podPortKey + p.tunnelKey)
 	}
 	if p.Zone == b.z {
 		row["port_security"] = []string{address}
 	} else {
 		row["type"] = "remote"
+		row["external_ids"].(map[string]string)[nodeKey] = p.Zone.Name
 	}
 	b.attach("Logical_Switch", n.Switch(b.z), "ports", b.insert("Logical_Switch_Port", row))
+}
+
+// Delete removes the pod as the CNI does when it ends: its port from the
+// integration bridge, its rows from all zones, and its namespace.
+func (p *Pod) Delete(ctx context.Context) error {
+	n := p.Network
+	n.mu.Lock()
+	n.pods = slices.DeleteFunc(n.pods, func(o *Pod) bool { return o == p })
+	n.mu.Unlock()
+	_, err := p.Zone.Node.OVS.Vsctl(ctx, "--if-exists", "del-port", "br-int", p.Plug)
+	errs := []error{err, n.each(func(z *Zone) error {
+		if z != p.Zone && n.Spec.Topology == Layer3 {
+			return nil
+		}
+		_, err := z.Nbctl(ctx, "--if-exists", "lsp-del", p.Port)
+		return err
+	})}
+	if err := errors.Join(append(errs, p.lab.removeMachine(ctx, p.Node))...); err != nil {
+		return fmt.Errorf("delete pod %s: %w", p.Name, err)
+	}
+	return nil
 }

@@ -41,7 +41,7 @@ func (n *Node) sctpSocket(family int, use func(fd int) error) (int, error) {
 	return fd, err
 }
 
-// StartSCTPEcho starts a server that sends back what it gets on each
+// StartSCTPEcho starts a server that sends back the first message of each
 // association.
 func (n *Node) StartSCTPEcho(at netip.AddrPort) (*Server, error) {
 	family, sockaddr := sockaddrOf(at)
@@ -63,9 +63,8 @@ func (n *Node) StartSCTPEcho(at netip.AddrPort) (*Server, error) {
 			if !ok {
 				return
 			}
-			if echoOnce(conn) {
-				s.served.Add(1)
-			}
+			s.served.Add(1)
+			echoOnce(conn)
 			_ = unix.Close(conn)
 		}
 	})
@@ -96,18 +95,16 @@ func acceptUntil(fd int, stop <-chan struct{}) (int, bool) {
 	}
 }
 
-func echoOnce(fd int) bool {
+// echoOnce sends one message back. A failure shows at the client.
+func echoOnce(fd int) {
 	wait := unix.NsecToTimeval(requestDeadline.Nanoseconds())
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err != nil {
-		return false
+		return
 	}
 	buf := make([]byte, 1<<16)
-	size, err := unix.Read(fd, buf)
-	if err != nil {
-		return false
+	if size, err := unix.Read(fd, buf); err == nil {
+		_, _ = unix.Write(fd, buf[:size])
 	}
-	_, err = unix.Write(fd, buf[:size])
-	return err == nil
 }
 
 // EchoSCTP makes an association with an SCTP echo server, sends a message and

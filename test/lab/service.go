@@ -173,7 +173,7 @@ func (l *Lab) MirrorEndpoints(ctx context.Context, spec ServiceSpec, n *Network,
 			WithLabels(map[string]string{mirroredServiceLabel: spec.Name, discoveryv1.LabelManagedBy: mirrorManager}).
 			WithAnnotations(map[string]string{mirrorNetworkKey: n.Name})
 		for _, p := range pods {
-			slice.WithEndpoints(discoveryv1ac.Endpoint().WithAddresses(p.Addresses[i].String()).WithNodeName(p.Zone.Node.Name).
+			slice.WithEndpoints(discoveryv1ac.Endpoint().WithAddresses(p.Addresses[i].String()).WithNodeName(p.Zone.Name).
 				WithConditions(discoveryv1ac.EndpointConditions().WithReady(true).WithServing(true).WithTerminating(false)))
 		}
 		for _, p := range spec.Ports {

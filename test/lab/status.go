@@ -20,6 +20,7 @@ type Status struct {
 	Server     string            `json:"server"`
 	Processes  []ProcessStatus   `json:"processes"`  // by name
 	Namespaces []NamespaceStatus `json:"namespaces"` // by name
+	Zones      []ZoneStatus      `json:"zones"`      // by node
 }
 
 // ProcessStatus is one recorded process.
@@ -35,7 +36,7 @@ type ProcessStatus struct {
 type NamespaceStatus struct {
 	Name    string `json:"name"`
 	NetNS   string `json:"netns"`
-	Role    string `json:"role"` // "api", "node" or "external"
+	Role    string `json:"role"` // "api", "node", "external" or "pod"
 	Address string `json:"address,omitempty"`
 	Alive   bool   `json:"alive"`
 
@@ -63,6 +64,7 @@ func ReadStatus(dir string) (Status, error) {
 		Server:     rootURL(mark.Port),
 		Processes:  []ProcessStatus{},
 		Namespaces: []NamespaceStatus{},
+		Zones:      []ZoneStatus{},
 	}
 	records, err := state.listProcesses()
 	if err != nil {
@@ -76,6 +78,7 @@ func ReadStatus(dir string) (Status, error) {
 		}
 		s.Processes = append(s.Processes, p)
 	}
+	s.Zones = append(s.Zones, zones(state, s.Processes)...)
 	spaces, err := state.listNamespaces()
 	if err != nil {
 		return Status{}, err

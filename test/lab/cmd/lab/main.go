@@ -65,9 +65,10 @@ no error when there is no lab, or when it crashed or was ended half way.`,
 func prepareCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "prepare",
-		Short: "Build kube-apiserver, and kubectl where there is none, unless cached",
-		Long: `Builds what the lab needs and no package provides, with progress, so that
-tests do not spend their time limit on it. The second time it does nothing.`,
+		Short: "Build kube-apiserver, and kubectl where there is none, and fetch a newer OVN, unless cached",
+		Long: `Builds and fetches what the lab needs and no package of this machine provides,
+with progress, so that tests do not spend their time limit on it. The second
+time it does nothing.`,
 		Example: "  lab prepare",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -80,7 +81,11 @@ tests do not spend their time limit on it. The second time it does nothing.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\n", server, kubectl)
+			ovn, err := lab.NewerOVN(cmd.Context(), log)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\n%s\n", server, kubectl, ovn.Path)
 			return err
 		},
 	}

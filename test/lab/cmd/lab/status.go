@@ -54,6 +54,12 @@ func printStatus(out io.Writer, s lab.Status) error {
 	for _, ns := range s.Namespaces {
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", ns.Name, state(ns.Alive), ns.Role, orDash(ns.Address), ns.NetNS)
 	}
+	if len(s.Zones) > 0 {
+		_, _ = fmt.Fprintln(w, "\nOVN OF\tSTATE\tNORTHBOUND DATABASE")
+	}
+	for _, z := range s.Zones {
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", z.Node, state(z.Alive), z.Northbound)
+	}
 	_, _ = fmt.Fprintln(w, "\nPROCESS\tSTATE\tPID\tMEMORY\tLOG")
 	for _, p := range s.Processes {
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d MiB\t%s\n", p.Name, state(p.Alive), p.Pid, p.RSS>>20, p.Log)
