@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/ovn-uplink/ovn-uplink/test/lab"
@@ -16,16 +17,16 @@ import (
 // late: a connection whose first SYN had no answer comes about by a later one, and the host sees none of them.
 func (s *shop) late(f *field, p *post) {
 	ctx := f.t.Context()
-	f.service(s.web, s.blue, s.bluePod[p])
-	for i, a := range p.addresses {
-		to := netip.AddrPortFrom(a, blueHTTP)
+	for _, a := range p.addresses {
+		to, client := netip.AddrPortFrom(a, blueHTTP), clientAddresses[index(a.Is6())]
+		f.service(s.web, s.blue, s.bluePod[p])
 		f.answers(to, s.bluePod[p].Name)
-		sent, err := f.client.Capture(lab.StationInterface)
+		atPod, err := s.bluePod[p].Capture("eth0")
 		f.must(err)
-		// What the pod gets of clients is dropped there, and so is what it would answer.
-		nobody := []string{"blackhole", prefixes("100.93.0.0/16", "fd93::/64")[i].String()}
-		_, err = s.bluePod[p].IP(ctx, append([]string{"route", "add"}, nobody...)...)
-		f.must(err)
+		lost := []string{"blackhole", netip.PrefixFrom(client, client.BitLen()).String(), "metric", "1"}
+		way := f.route("show", client.String())
+		f.route("del", client.String())
+		f.route(append([]string{"add"}, lost...)...)
 		done := make(chan error, 1)
 		go func() {
 			ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
@@ -36,21 +37,40 @@ func (s *shop) late(f *field, p *post) {
 			}
 			done <- err
 		}()
-		syn := func(p lab.Packet) bool { return p.Outgoing && p.TCPFlags == 2 }
+		again := func(p lab.Packet) bool { return !p.Outgoing && p.TCPFlags == 2 }
 		f.check(lab.Eventually(ctx, 10*time.Second, func(context.Context) error {
-			if n := sent.Count(syn, lab.To(a), lab.Port(blueHTTP)); n < 2 {
-				return fmt.Errorf("%d SYNs", n)
+			if n := atPod.Count(again, lab.Port(podHTTP)); n < 2 {
+				return fmt.Errorf("%d SYNs at the pod", n)
 			}
 			return nil
 		}))
-		_, err = s.bluePod[p].IP(ctx, append([]string{"route", "del"}, nobody...)...)
-		f.must(err)
+		f.route(append([]string{"del"}, lost...)...)
+		f.route(append([]string{"add"}, strings.Fields(way)...)...)
 		if err := <-done; err != nil {
 			f.t.Errorf("a connection to %s whose SYNs had to be sent again: %v", to, err)
 		}
-		f.check(sent.Close())
+		f.check(atPod.Close())
 	}
 	f.service(s.web, s.blue, s.all(s.bluePod)...)
+}
+
+// route runs ip(8) for a route of the gateways outside.
+func (f *field) route(args ...string) string {
+	f.t.Helper()
+	family := "-4"
+	if strings.Contains(strings.Join(args, " "), ":") {
+		family = "-6"
+	}
+	out, err := f.external.IP(f.t.Context(), append([]string{family, "route"}, args...)...)
+	f.must(err)
+	return out
+}
+
+func index(second bool) int {
+	if second {
+		return 1
+	}
+	return 0
 }
 
 // addresses: services that have an address of their own, which two networks share by port.
@@ -77,7 +97,7 @@ func (s *shop) addresses(f *field) {
 		f.answers(netip.AddrPortFrom(externalIPs[i], 81), s.redPod[p].Name)
 		f.echo(f.client, netip.AddrPortFrom(externalIPs[i], 91), 100)
 	}
-	f.service(spec, s.blue)
+	f.service(spec, s.blue) // without endpoints
 	f.refused(append(externalIPs[:2:2], balancerIPs...), vipHTTP, vipEcho)
 }
 
@@ -89,13 +109,13 @@ func (s *shop) affinity(f *field) {
 	for _, a := range s.posts[0].addresses {
 		to := netip.AddrPortFrom(a, 30480)
 		f.reaches("sticky service", func(ctx context.Context) error {
-			first, err := f.client.HTTPGet(ctx, to)
+			first, err := f.ask(ctx, to)
 			for range 12 {
 				if err != nil {
 					return err
 				}
 				var next lab.Answer
-				if next, err = f.client.HTTPGet(ctx, to); err == nil && next.Name != first.Name {
+				if next, err = f.ask(ctx, to); err == nil && next.Name != first.Name {
 					return fmt.Errorf("%s answered, and then %s", first.Name, next.Name)
 				}
 			}
@@ -122,7 +142,7 @@ func (s *shop) change(f *field) {
 		begin := time.Now()
 		f.service(spec, s.red, now)
 		f.must(lab.Eventually(f.t.Context(), 20*time.Second, func(ctx context.Context) error {
-			got, err := f.client.HTTPGet(ctx, to)
+			got, err := f.ask(ctx, to)
 			if err == nil && got.Name != now.Name {
 				err = errors.New(got.Name + " still answers")
 			}

@@ -59,6 +59,8 @@ type field struct {
 	posts                   []*post
 	external                *lab.External
 	client, narrow, station *lab.Node
+	// steered says since when services answer at an address.
+	steered map[netip.AddrPort]time.Time
 }
 
 const fieldUplink = "tenant-blue"
@@ -66,7 +68,7 @@ const fieldUplink = "tenant-blue"
 // newField makes a regular node and a pair, joined by tunnels, with their agents and the Uplink, which no network uses.
 func newField(t *testing.T, version lab.Version) *field {
 	t.Helper()
-	f := &field{cluster: newGatewayCluster(t, version), version: version}
+	f := &field{cluster: newGatewayCluster(t, version), version: version, steered: map[netip.AddrPort]time.Time{}}
 	a := f.regularSite("worker-a", lab.RegularSpec{Addresses: prefixes("172.28.0.2/16", "fd00:28::2/64"), Gateways: wireGateways})
 	f.add(a, "up0", addrs("172.28.0.2", "fd00:28::2"))
 	b := f.pairSiteOf("worker-b", lab.PairSpec{Addresses: prefixes("172.28.0.3/16", "fd00:28::3/64"), Gateways: wireGateways})
