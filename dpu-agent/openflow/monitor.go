@@ -35,6 +35,7 @@ func (p *Programmer) follow(ctx context.Context, s *state) {
 	retry := minRetry
 	for ctx.Err() == nil {
 		answered, err := p.listen(ctx, s, suspect)
+		s.monitored(false)
 		if answered {
 			retry = minRetry
 			p.log.Info("lost the flow monitor of a bridge", "bridge", s.name, "err", err)
@@ -57,20 +58,25 @@ func (p *Programmer) listen(ctx context.Context, s *state, suspect chan<- struct
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	// With a length for packets, which nobody sends, the changes of ports are reported too. OpenFlow 1.4 has
-	// no packets of flow misses for us, as 1.0 would.
-	cmd := exec.CommandContext(ctx, p.ofctl.program, "-OOpenFlow14", "--no-names", "monitor",
+	// no packets of flow misses for us, as 1.0 would. A control socket would be left behind by every one that is
+	// killed, and needs a directory.
+	cmd := exec.CommandContext(ctx, p.ofctl.program, "-OOpenFlow14", "--no-names", "--unixctl=none", "monitor",
 		p.ofctl.target(s.name), "1", "watch:!initial")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = time.Second
-	complaint := &tail{most: 8192}
-	cmd.Stderr = complaint
-	out, err := cmd.StdoutPipe()
+	// The first reply is on its standard output, all that follows on its standard error.
+	out, in, err := os.Pipe()
 	if err != nil {
 		return false, err
 	}
-	if err := cmd.Start(); err != nil {
+	defer func() { _ = out.Close() }()
+	cmd.Stdout, cmd.Stderr = in, in
+	err = cmd.Start()
+	_ = in.Close()
+	if err != nil {
 		return false, err
 	}
+	complaint := &tail{most: 8192}
 	readErr := lines(out, func(line string) error {
 		e, err := parseEvent(line)
 		switch {
@@ -78,9 +84,11 @@ func (p *Programmer) listen(ctx context.Context, s *state, suspect chan<- struct
 			p.log.Warn("cannot read a flow monitor's line", "bridge", s.name, "err", err)
 			nudge(suspect)
 		case e.kind == noEvent:
+			_, _ = complaint.Write([]byte(line + "\n"))
 		case e.kind == subscribed:
 			if !answered { // what happened before was missed
 				answered = true
+				s.monitored(true)
 				nudge(suspect)
 			}
 		case !s.fits(e):

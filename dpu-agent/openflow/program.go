@@ -33,6 +33,7 @@ func (p *Programmer) program(ctx context.Context, s *state, frame Bridge, items 
 	change := Change{Added: len(todo.add), Deleted: len(todo.del)}
 	if !todo.empty() {
 		p.countFlowMods(change.Added + change.Deleted)
+		s.sends(todo.add)
 		if err := p.ofctl.send(ctx, s.name, todo); err != nil {
 			return Change{}, errors.Join(err, floodErr)
 		}

@@ -18,6 +18,9 @@ type state struct {
 	items []Service
 	want  flowSet // what was sent last, or is being sent; nil before
 	sure  bool    // want is what is there, as far as is known
+	// expected are how many lines of the monitor are still to come about flows that were sent; nil without a monitor.
+	// It prints no priorities, so that another flow's line may look like that of one that is wanted.
+	expected map[place]int
 	// unlike is a difference between want and what is there that stayed although it was sent. It is not sent again.
 	unlike *plan
 }
@@ -65,6 +68,28 @@ func (s *state) believe(unlike *plan) {
 	s.sure, s.unlike = unlike == nil, unlike
 }
 
+// monitored begins, or ends, to expect lines of a monitor about what is sent.
+func (s *state) monitored(yes bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expected = nil
+	if yes {
+		s.expected = map[place]int{}
+	}
+}
+
+// sends is called before flows are sent.
+func (s *state) sends(flows []Flow) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.expected == nil {
+		return
+	}
+	for i := range flows {
+		s.expected[flows[i].place()]++
+	}
+}
+
 // fits tells whether a monitor's line is no more than what was sent, or is nothing to this package.
 func (s *state) fits(e event) bool {
 	s.mu.Lock()
@@ -81,10 +106,23 @@ func (s *state) fits(e event) bool {
 			return !owned(e.flow.Cookie)
 		}
 		e.flow.Priority = want.Priority
-		return e.flow == want
+		return s.awaited(e.flow.place()) && e.flow == want
 	case portChanged:
 		return e.port != s.frame.Patch
 	default:
 		return false
 	}
+}
+
+// awaited tells whether a line about a flow was expected, and takes it for that. s.mu is held.
+func (s *state) awaited(at place) bool {
+	switch s.expected[at] {
+	case 0:
+		return false
+	case 1:
+		delete(s.expected, at)
+	default:
+		s.expected[at]--
+	}
+	return true
 }
