@@ -71,11 +71,13 @@ func (f Flow) appendMatch(to []byte) []byte {
 	return to
 }
 
-// appendDelete is the command that deletes exactly this flow: another's in its place has another cookie.
+// appendDelete is the command that deletes exactly this flow. Another's in its place has a cookie outside the mask.
+// The mask must not be of all bits: with that, Open vSwitch walks through all flows of the cookie for every command,
+// and deleting many takes minutes in which it does nothing else.
 func (f Flow) appendDelete(to []byte) []byte {
-	to = append(to, "delete_strict cookie=0x"...)
-	to = strconv.AppendUint(to, f.Cookie, 16)
-	to = append(to, "/-1,table="...)
+	to = append(to, "delete_strict "...)
+	to = append(to, ownFlows...)
+	to = append(to, ",table="...)
 	to = strconv.AppendUint(to, uint64(f.Table), 10)
 	to = append(to, ",priority="...)
 	to = strconv.AppendUint(to, uint64(f.Priority), 10)
@@ -90,7 +92,7 @@ func (f Flow) appendAdd(to []byte) []byte {
 }
 
 // ownFlows is the argument that limits a command to this package's flows.
-func ownFlows() string { return fmt.Sprintf("cookie=%#x/%#x", cookieBase, cookieMask) }
+var ownFlows = fmt.Sprintf("cookie=%#x/%#x", cookieBase, cookieMask)
 
 // compare orders flows as they are tried.
 func (f Flow) compare(o Flow) int {

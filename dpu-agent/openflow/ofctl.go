@@ -138,7 +138,7 @@ func (r *refusal) line() int {
 
 // dump gives every flow of the package's on a bridge to each; more are fields that they also match.
 func (o ofctl) dump(ctx context.Context, bridge string, each func(Flow), more ...string) error {
-	filter := strings.Join(append([]string{ownFlows()}, more...), ",")
+	filter := strings.Join(append([]string{ownFlows}, more...), ",")
 	read := func(line string) error {
 		if !strings.HasPrefix(line, " ") {
 			return nil // a heading
@@ -185,7 +185,7 @@ func slicesOfLines(text []byte) []string { return strings.Split(strings.TrimSpac
 
 // deleteOwn deletes all flows of the package's on a bridge.
 func (o ofctl) deleteOwn(ctx context.Context, bridge string) error {
-	if err := o.run(ctx, nil, nil, "-OOpenFlow14", "del-flows", o.target(bridge), ownFlows()); err != nil {
+	if err := o.run(ctx, nil, nil, "-OOpenFlow14", "del-flows", o.target(bridge), ownFlows); err != nil {
 		return fmt.Errorf("delete the flows of bridge %s: %w", bridge, err)
 	}
 	return nil

@@ -241,5 +241,12 @@ func TestManyServicesOnABridge(t *testing.T) {
 			t.Errorf("all took %v, one %v", all, best)
 		}
 		quietFor(t, p, drifts, 2*time.Second)
+		b.Services = nil
+		begin = time.Now()
+		program(t, p, b)
+		// The same number of flows; what grows with the square of it takes a minute.
+		if gone := time.Since(begin); gone > 3*all+2*time.Second {
+			t.Errorf("deleting them took %v, adding %v", gone, all)
+		}
 	})
 }

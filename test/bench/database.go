@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -34,7 +35,7 @@ type database struct {
 	gateway ovn.Gateway
 }
 
-// step is what one change of a gateway took: median of several, and what was written.
+// step is what one change of a gateway took, and what was written.
 type step struct {
 	size int
 	took time.Duration
@@ -47,7 +48,7 @@ func (b *bench) databaseRows(ctx context.Context, l *lab.Lab, node *lab.Regular,
 	if err != nil {
 		return nil, err
 	}
-	db, err := ovn.New(ovn.Config{Endpoint: t.endpoint, Node: worker})
+	db, err := ovn.New(ovn.Config{Endpoint: t.endpoint, Node: worker, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
@@ -93,6 +94,25 @@ func (d *database) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return problems(outcome)
+}
+
+// known waits until the agent's copy of the database has what the CNI wrote for all networks.
+func (d *database) known(ctx context.Context) error {
+	return lab.Eventually(ctx, time.Minute, func(context.Context) error {
+		view, err := d.View()
+		if err != nil {
+			return err
+		}
+		_, outcome, err := ovn.Plan(view, d.gateway)
+		if err != nil {
+			return err
+		}
+		return problems(outcome)
+	})
+}
+
+func problems(outcome ovn.Outcome) error {
 	for name, n := range outcome.Networks {
 		if n.Problem != nil {
 			return fmt.Errorf("network %s: %w", name, n.Problem)
@@ -121,8 +141,8 @@ func (b *bench) growNetworks(ctx context.Context, d *database, cni func(context.
 				return nil, err
 			}
 			if n == k {
-				// All before it at once; at rest nothing is written.
-				if err := d.apply(ctx); err != nil {
+				// All before it at once.
+				if err := errors.Join(d.known(ctx), d.apply(ctx)); err != nil {
 					return nil, err
 				}
 			}
@@ -130,6 +150,9 @@ func (b *bench) growNetworks(ctx context.Context, d *database, cni func(context.
 				Name: network.Name(spec.CUDN), Prefix: network.Prefix(spec.CUDN), Topology: ovn.Layer3,
 				Subnets: []netip.Prefix{netip.MustParsePrefix("10.200.0.0/16")},
 			})
+		}
+		if err := d.known(ctx); err != nil {
+			return nil, err
 		}
 		s, err := d.measure(ctx, k)
 		if err != nil {
