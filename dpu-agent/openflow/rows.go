@@ -17,10 +17,15 @@ func (r *renderer) fromOVN() {
 	for _, p := range r.Unroutable {
 		r.add(0, base+90, "drop", in, mac, family(p.Addr()), destination(p))
 	}
-	// An established connection keeps its own translation: that is how replies of services get their source.
+	// An established connection keeps its own translation: that is how replies of services get their source. What
+	// ovn-controller sends itself (refusals, and what waited for a neighbour) has no port that it came in by, and Open
+	// vSwitch loses such packets where they recirculate on another bridge. So nothing does but echo requests, which the
+	// userspace datapath often cannot translate; for the others, where there are no ports left, the source is set.
 	for _, p := range r.Transit {
 		if a := r.address(p.Addr().Is6()); a.IsValid() {
-			r.add(0, base+80, r.commit(markOVN, tableOutbound, "nat(src="+a.String()+")"), in, mac, family(a), source(p))
+			nat := "nat(src=" + a.String() + ")"
+			r.add(0, base+85, r.commit(markOVN, tableOutbound, nat), append(echoRequest(a), in, mac, source(p))...)
+			r.add(0, base+80, r.commit(markOVN, 0, nat)+","+setSource(a)+","+r.toWire(), in, mac, family(a), source(p))
 		}
 	}
 	for _, p := range r.Advertised {
@@ -132,9 +137,9 @@ func (r *renderer) toOVN() {
 	r.add(tableOVN, base, actions)
 }
 
-// outbound are the rows behind the translation. What conntrack did not translate would show an address to the wire that
-// is nobody's there: what it makes no sense of, what it has no port left for, and, in the userspace datapath, an echo
-// request whose identifier another connection has.
+// outbound are the rows behind the translation of echo requests. One that conntrack did not translate, as the userspace
+// datapath does not where another connection has its identifier, would show an address to the wire that is nobody's
+// there.
 func (r *renderer) outbound() {
 	if r.Patch == 0 {
 		return
@@ -170,6 +175,22 @@ func (r *renderer) item(s Service) {
 		r.add(tableTracked, base+80, actions, "ct_state=+new+trk", ip, trackedDestination(s.Address),
 			fmt.Sprintf("ct_nw_proto=%d", s.Protocol), fmt.Sprintf("ct_tp_dst=%d", s.Port), r.tagged())
 	}
+}
+
+// echoRequest are the fields of ICMP's echo request of an address's family.
+func echoRequest(a netip.Addr) []string {
+	if a.Is6() {
+		return icmp6(128)
+	}
+	return []string{"icmp", "icmp_type=8"}
+}
+
+// setSource is the action that gives a packet its source.
+func setSource(a netip.Addr) string {
+	if a.Is6() {
+		return "set_field:" + a.String() + "->ipv6_src"
+	}
+	return "set_field:" + a.String() + "->ip_src"
 }
 
 // transport is the field of a service's protocol and family.
