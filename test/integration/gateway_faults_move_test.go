@@ -51,10 +51,20 @@ func TestGatewayFollowsItsUplink(t *testing.T) {
 	s.carried("br-ext", "172.28.0.9", "172.28.0.3")
 	leaves("172.28.0.9")
 
+	ports, err := s.ovs.Devlink() // a card knows of its function's new MAC
+	c.must(err)
+	for handle, port := range ports {
+		if port.Netdev == "pf0hpf" {
+			port.Function = &lab.DevlinkFunction{HWAddr: "02:42:ac:1c:00:77"}
+			ports[handle] = port
+		}
+	}
+	c.must(s.ovs.SetDevlink(ports))
 	c.ip(s.host, "link", "set", s.iface, "address", "02:42:ac:1c:00:77")
+	c.ip(s.ovs, "link", "set", "pf0hpf", "alias", "renewed") // what would be devlink's event is one of the link
 	s.carried("br-ext", "02:42:ac:1c:00:77", "02:42:ac:1c:00:03")
+	c.pings(s.host, lab.InternetAddress) // the gateway has the old MAC until the host says otherwise
 	leaves("172.28.0.9")
-	c.pings(s.host, lab.InternetAddress)
 
 	device, err := s.external.Exec(t.Context(), "sh", "-c", "ip -o addr show to 172.28.0.1 | awk '{print $2}'")
 	c.must(err)

@@ -19,6 +19,9 @@ func TestGatewayReasons(t *testing.T) {
 	c := newGatewayCluster(t, version(t, "installed"))
 	s := c.regularSite("worker-a", lab.RegularSpec{})
 	s.foreigners()
+	s.addBridge(s.ovs, "ovsbr2", "198.51.100.2/24")
+	s.addWire(s.ovs, "up2")
+	s.vsctl(s.ovs, "add-port", "ovsbr2", "up2")
 	c.uplink("tenant-blue", nodeConfig(s.iface, nil))
 	s.dpuAgent()
 	before := s.look()
@@ -64,9 +67,6 @@ func (s *site) databaseDown(pod *lab.Pod) {
 // foreignMapping: somebody else has mapped the physical network already, and who was first is not ours to judge.
 func (s *site) foreignMapping(pod *lab.Pod) {
 	s.uplink("tenant-red", nodeConfig("ovsbr2", nil))
-	s.addBridge(s.ovs, "ovsbr2", "198.51.100.2/24")
-	s.addWire(s.ovs, "up2")
-	s.vsctl(s.ovs, "add-port", "ovsbr2", "up2")
 	s.vsctl(s.ovs, "set", "Open_vSwitch", ".",
 		`external_ids:ovn-bridge-mappings="physnet:br-ex,other:br-other,uplink-tenant-blue:`+s.bridge+`,uplink-tenant-red:br-theirs"`)
 	s.lossless(pod.Node, "a foreign mapping on another Uplink", func() {
