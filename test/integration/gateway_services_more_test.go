@@ -12,6 +12,8 @@ import (
 
 	"github.com/ovn-uplink/ovn-uplink/test/lab"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // late: a connection whose first SYN had no answer comes about by a later one, and the host sees none of them.
@@ -175,4 +177,20 @@ func (s *shop) sctp(f *field, p *post) {
 			return f.client.EchoSCTP(ctx, netip.AddrPortFrom(a, blueSCTP), 100)
 		})
 	}
+}
+
+// plain: with --endpoint-source=plain the endpoints are those of ordinary slices.
+func (s *shop) plain(f *field) {
+	ctx, p := f.t.Context(), s.posts[0]
+	f.service(twoPorts("blue", "plain", 30680, 30690), s.blue)
+	client, err := f.Client()
+	f.must(err)
+	slice := f.slice("blue", "plain-x1", map[string]string{discoveryv1.LabelServiceName: "plain"}, nil, s.bluePod[p].Addresses[0].String())
+	slice.Ports[0].Name = new(fmt.Sprintf("t%d", vipHTTP))
+	_, err = client.DiscoveryV1().EndpointSlices("blue").Create(ctx, slice, metav1.CreateOptions{})
+	f.must(err)
+	f.must(p.agent.Stop(ctx))
+	p.args = append(p.args, "--endpoint-source=plain")
+	p.agent = p.dpuAgent()
+	f.answers(netip.AddrPortFrom(p.addresses[0], 30680), s.bluePod[p].Name)
 }

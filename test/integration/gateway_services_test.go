@@ -70,6 +70,7 @@ func services(t *testing.T, f *field) {
 	t.Run("affinity", func(t *testing.T) { s.affinity(f.in(t)) })
 	t.Run("endpoints change", func(t *testing.T) { s.change(f.in(t)) })
 	f.each(t, "SCTP", s.sctp)
+	t.Run("plain slices", func(t *testing.T) { s.plain(f.in(t)) })
 	f.clean()
 	f.hostsApart()
 }
@@ -177,12 +178,12 @@ func (f *field) refused(addresses []netip.Addr, http, echo uint16) {
 	for _, a := range addresses {
 		no := func(ctx context.Context) error {
 			if got, err := f.ask(ctx, netip.AddrPortFrom(a, http)); !isRefused(err) {
-				return fmt.Errorf("connection: %+v, %v, want it refused", got, err)
+				return fmt.Errorf("connection: %+v, %w, want it refused", got, err)
 			}
 			ctx, cancel := context.WithTimeout(ctx, requestTime)
 			defer cancel()
 			if err := f.client.EchoUDP(ctx, netip.AddrPortFrom(a, echo), 100); !isRefused(err) {
-				return fmt.Errorf("datagram: %v, want it refused", err)
+				return fmt.Errorf("datagram: %w, want it refused", err)
 			}
 			return nil
 		}

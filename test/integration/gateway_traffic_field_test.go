@@ -50,6 +50,8 @@ type post struct {
 	wire string
 	// onWire and onHost collect what passes the wire and the host's interface.
 	onWire, onHost *lab.Capture
+	// agent is the process of dpu-agent.
+	agent *lab.Process
 }
 
 // field is a cluster whose nodes are on one wire.
@@ -68,7 +70,7 @@ const fieldUplink = "tenant-blue"
 // newField makes a regular node and a pair, joined by tunnels, with their agents and the Uplink, which no network uses.
 func newField(t *testing.T, version lab.Version) *field {
 	t.Helper()
-	f := &field{cluster: newGatewayCluster(t, version), version: version, steered: map[netip.AddrPort]time.Time{}}
+	f := emptyField(t, version)
 	a := f.regularSite("worker-a", lab.RegularSpec{Addresses: prefixes("172.28.0.2/16", "fd00:28::2/64"), Gateways: wireGateways})
 	f.add(a, "up0", addrs("172.28.0.2", "fd00:28::2"))
 	b := f.pairSiteOf("worker-b", lab.PairSpec{Addresses: prefixes("172.28.0.3/16", "fd00:28::3/64"), Gateways: wireGateways})
@@ -77,6 +79,11 @@ func newField(t *testing.T, version lab.Version) *field {
 	f.outside(a.external)
 	f.start()
 	return f
+}
+
+func emptyField(t *testing.T, version lab.Version) *field {
+	t.Helper()
+	return &field{cluster: newGatewayCluster(t, version), version: version, steered: map[netip.AddrPort]time.Time{}}
 }
 
 func (f *field) add(s *site, wire string, addresses []netip.Addr) {
@@ -118,7 +125,7 @@ func (f *field) start() {
 	}
 	f.uplink(fieldUplink, configs...)
 	for _, p := range f.posts {
-		p.agents()
+		p.agent = p.agents()
 	}
 	f.covered()
 }
