@@ -63,7 +63,7 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.serviceCIDRs, "service-cidrs", nil, "`subnets` of the cluster's services; default: what the API server has as ServiceCIDR")
 	flags.StringSliceVar(&f.bypass, "bypass-cidrs", nil, "`subnets` that pods reach by the CNI and not by the Uplink, for example that of the nodes")
 	flags.StringVar(&f.config.OVSRunDir, "ovs-run-dir", defaultRunDir(), "`directory` with the sockets of Open vSwitch")
-	flags.StringVar(&f.zones, "ct-zones", "64200-64299", "conntrack `zones` for the bridges, two each: FIRST-LAST")
+	flags.StringVar(&f.zones, "ct-zones", "64200-64299", "conntrack `zones` for the bridges, one each: FIRST-LAST")
 	flags.BoolVar(&f.config.Dynamic, "dynamic-udn", false, "a network is active only on nodes with a pod of its namespaces (Dynamic UDN), not on all")
 	flags.DurationVar(&f.config.InactiveGrace, "inactive-grace", 2*time.Minute, "how long a network's gateway stays on a node after its last pod is gone, with --dynamic-udn")
 	flags.DurationVar(&f.config.DeletionGrace, "deletion-grace", 30*time.Second, "how long an Uplink's gateway stays after its UplinkState was deleted by accident")

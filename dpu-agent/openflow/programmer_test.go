@@ -86,8 +86,8 @@ func TestOnlyTheDifferenceIsSent(t *testing.T) {
 		{"one more", func() { b.Services = append(b.Services, services(101)[100]) }, Change{Added: 2}},
 		{"another target", func() { b.Services[len(b.Services)-1].Target = addr("100.91.0.10") }, Change{Added: 2}},
 		{"one less", func() { b.Services = b.Services[:len(b.Services)-1] }, Change{Deleted: 2}},
-		{"no patch port", func() { b.Patch = 0 }, Change{Added: 1, Deleted: 15}},
-		{"the patch port again", func() { b.Patch = 2 }, Change{Added: 16}},
+		{"no patch port", func() { b.Patch = 0 }, Change{Added: 1, Deleted: 17}},
+		{"the patch port again", func() { b.Patch = 2 }, Change{Added: 18}},
 		{"a subnet", func() { b.Advertised = append(b.Advertised, prefixes("10.201.0.0/16")...) }, Change{Added: 2}},
 	} {
 		c.change()

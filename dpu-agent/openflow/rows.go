@@ -17,10 +17,15 @@ func (r *renderer) fromOVN() {
 	for _, p := range r.Unroutable {
 		r.add(0, base+90, "drop", in, mac, family(p.Addr()), destination(p))
 	}
-	// An established connection keeps its own translation: that is how replies of services get their source.
+	// An established connection keeps its own translation: that is how replies of services get their source. What
+	// ovn-controller sends itself (refusals, and what waited for a neighbour) has no port that it came in by, and Open
+	// vSwitch loses such packets where they recirculate on another bridge. So nothing does but echo requests, which the
+	// userspace datapath often cannot translate; for the others, where there are no ports left, the source is set.
 	for _, p := range r.Transit {
 		if a := r.address(p.Addr().Is6()); a.IsValid() {
-			r.add(0, base+80, r.commit(markOVN, tableOutbound, "nat(src="+a.String()+")"), in, mac, family(a), source(p))
+			nat := "nat(src=" + a.String() + ")"
+			r.add(0, base+85, r.commit(markOVN, tableOutbound, nat), append(echoRequest(a), in, mac, source(p))...)
+			r.add(0, base+80, r.commit(markOVN, 0, nat)+","+setSource(a)+","+r.toWire(), in, mac, family(a), source(p))
 		}
 	}
 	for _, p := range r.Advertised {
@@ -37,7 +42,8 @@ func (r *renderer) fromOVN() {
 }
 
 // fromHost are the rows of the host's port. Its connections are committed so that OVN's translation picks no port
-// that the host uses.
+// that the host uses, and translated to the address that they have, which gives a connection another port if one of
+// OVN's has that port to the same destination already: else the answers of both would be taken for those of one.
 func (r *renderer) fromHost() {
 	in := inPort(r.HostPort)
 	for kind := routerSolicitation; kind <= redirect; kind++ {
@@ -48,7 +54,7 @@ func (r *renderer) fromHost() {
 		r.add(0, base+50, "drop", in, family(p.Addr()), destination(p))
 	}
 	for ip, a := range r.families() {
-		r.add(0, base+40, r.commit(markHost, 0, "")+",NORMAL", in, ip, source(host(a)))
+		r.add(0, base+40, r.commit(markHost, 0, "nat(src="+a.String()+")")+",NORMAL", in, ip, source(host(a)))
 	}
 	mac := "dl_src=" + r.MAC.String()
 	r.add(0, base+30, "NORMAL", in, mac)
@@ -131,8 +137,9 @@ func (r *renderer) toOVN() {
 	r.add(tableOVN, base, actions)
 }
 
-// outbound are the rows behind the translation. What conntrack could not translate, because it makes no sense of it or
-// has no port left, would show an address to the wire that is nobody's there.
+// outbound are the rows behind the translation of echo requests. One that conntrack did not translate, as the userspace
+// datapath does not where another connection has its identifier, would show an address to the wire that is nobody's
+// there.
 func (r *renderer) outbound() {
 	if r.Patch == 0 {
 		return
@@ -168,6 +175,22 @@ func (r *renderer) item(s Service) {
 		r.add(tableTracked, base+80, actions, "ct_state=+new+trk", ip, trackedDestination(s.Address),
 			fmt.Sprintf("ct_nw_proto=%d", s.Protocol), fmt.Sprintf("ct_tp_dst=%d", s.Port), r.tagged())
 	}
+}
+
+// echoRequest are the fields of ICMP's echo request of an address's family.
+func echoRequest(a netip.Addr) []string {
+	if a.Is6() {
+		return icmp6(128)
+	}
+	return []string{"icmp", "icmp_type=8"}
+}
+
+// setSource is the action that gives a packet its source.
+func setSource(a netip.Addr) string {
+	if a.Is6() {
+		return "set_field:" + a.String() + "->ipv6_src"
+	}
+	return "set_field:" + a.String() + "->ip_src"
 }
 
 // transport is the field of a service's protocol and family.

@@ -82,7 +82,8 @@ func TestRows(t *testing.T) {
 		own6    = "ipv6_dst=2001:db8:1::10"
 		snat    = "ct(commit,zone=64200,mark=0x2/0xffffffff,nat(src=192.0.2.10))"
 		snat6   = "ct(commit,zone=64200,mark=0x2/0xffffffff,nat(src=2001:db8:1::10))"
-		byOwner = "ct(commit,zone=64200,mark=0x1/0xffffffff)"
+		byHost  = "ct(commit,zone=64200,mark=0x1/0xffffffff,nat(src=192.0.2.10))"
+		byHost6 = "ct(commit,zone=64200,mark=0x1/0xffffffff,nat(src=2001:db8:1::10))"
 	)
 	rows := []struct {
 		packet  string
@@ -93,8 +94,10 @@ func TestRows(t *testing.T) {
 	}{
 		{edge + "tcp,nw_src=100.91.0.6,nw_dst=10.96.0.1", "0/90", "", 0, ""},
 		{edge + "tcp6,ipv6_src=fd91::6,ipv6_dst=fd96::1", "0/90", "", 0, ""},
-		{edge + "tcp,nw_src=100.91.0.6,nw_dst=203.0.113.9", "0/80 173/80", "up0", 1, snat},
-		{edge + "udp6,ipv6_src=fd91::6,ipv6_dst=2001:db8:9::9", "0/80 173/80", "up0", 1, snat6},
+		{edge + "tcp,nw_src=100.91.0.6,nw_dst=203.0.113.9", "0/80", "up0", 0, snat},
+		{edge + "udp6,ipv6_src=fd91::6,ipv6_dst=2001:db8:9::9", "0/80", "up0", 0, snat6},
+		{edge + "icmp,icmp_type=8,nw_src=100.91.0.6,nw_dst=203.0.113.9", "0/85 173/80", "up0", 1, "nat(src=192.0.2.10)"},
+		{edge + "icmp6,icmpv6_type=128,ipv6_src=fd91::6,ipv6_dst=2001:db8:9::9", "0/85 173/80", "up0", 1, "nat(src=2001:db8:1::10)"},
 		{edge + "tcp,nw_src=10.200.1.5,nw_dst=203.0.113.9", "0/70", "up0", 0, ""},
 		{edge + "tcp6,ipv6_src=fd10::5,ipv6_dst=2001:db8:9::9", "0/70", "up0", 0, ""},
 		{edge + "tcp,nw_src=198.51.100.7,tp_src=80,nw_dst=203.0.113.9", "0/70", "up0", 0, ""},
@@ -110,8 +113,8 @@ func TestRows(t *testing.T) {
 		{host + "icmp6,icmpv6_type=135", "0/60", "up0", 0, ""},
 		{host + "tcp,nw_src=192.0.2.10,nw_dst=10.96.0.1", "0/50", "", 0, ""},
 		{host + "tcp6,ipv6_src=fd96::1,ipv6_dst=2001:db8:9::9", "0/50", "", 0, ""},
-		{host + "tcp,nw_src=192.0.2.10,nw_dst=203.0.113.9", "0/40", "up0", 0, byOwner},
-		{host + "tcp6,ipv6_src=2001:db8:1::10,ipv6_dst=2001:db8:9::9", "0/40", "up0", 0, byOwner},
+		{host + "tcp,nw_src=192.0.2.10,nw_dst=203.0.113.9", "0/40", "up0", 0, byHost},
+		{host + "tcp6,ipv6_src=2001:db8:1::10,ipv6_dst=2001:db8:9::9", "0/40", "up0", 0, byHost6},
 		{host + "tcp,nw_src=192.0.2.44,nw_dst=203.0.113.9", "0/30", "up0", 0, ""},
 		{host + "arp,arp_op=2,arp_spa=192.0.2.10", "0/30", "up0", 0, ""},
 		{"in_port=1,dl_src=02:00:00:00:01:01,dl_dst=ff:ff:ff:ff:ff:ff", "0/10", "", 0, ""},

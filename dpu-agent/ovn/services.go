@@ -100,7 +100,8 @@ func balancer(lb *LoadBalancer, address netip.Addr) *balancerRow {
 		seconds := int(max(time.Second, min(lb.Affinity, maxAffinity)) / time.Second)
 		row.Options["affinity_timeout"] = strconv.Itoa(seconds)
 	}
-	if lb.Local {
+	// Where there is no backend OVN answers itself, and would translate the answer's source too.
+	if lb.Local || len(lb.Backends) == 0 {
 		row.Options["skip_snat"] = "true"
 	}
 	return row

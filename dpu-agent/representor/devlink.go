@@ -32,6 +32,35 @@ func devlinkFamily(h *netlink.Handle) (*netlink.GenlFamily, error) {
 	return family, err
 }
 
+// genericHeader is struct genlmsghdr of linux/genetlink.h.
+type genericHeader struct{ command, version byte }
+
+func (genericHeader) Len() int { return nl.SizeofGenlmsg }
+
+func (h genericHeader) Serialize() []byte { return []byte{h.command, h.version, 0, 0} }
+
+// hasDevlink asks the kernel whether it has devlink. It is asked at every look, so it does not use nl.Genlmsg: what that
+// sends as reserved bytes is memory behind it, where another goroutine may be writing.
+func hasDevlink() error {
+	socket, err := nl.Subscribe(unix.NETLINK_GENERIC)
+	if err != nil {
+		return err
+	}
+	defer socket.Close()
+	timeout := unix.NsecToTimeval(netlinkTimeout.Nanoseconds())
+	if err := socket.SetReceiveTimeout(&timeout); err != nil {
+		return err
+	}
+	request := nl.NewNetlinkRequest(nl.GENL_ID_CTRL, 0)
+	request.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_GENERIC: {Socket: socket}}
+	request.AddData(genericHeader{command: nl.GENL_CTRL_CMD_GETFAMILY, version: nl.GENL_CTRL_VERSION})
+	request.AddData(nl.NewRtAttr(nl.GENL_CTRL_ATTR_FAMILY_NAME, nl.ZeroTerminated(nl.GENL_DEVLINK_NAME)))
+	if _, err = request.Execute(unix.NETLINK_GENERIC, 0); errors.Is(err, unix.ENOENT) {
+		return errNoDevlink
+	}
+	return err
+}
+
 // withNetlink runs a function with a handle of this network namespace for one netlink protocol.
 func withNetlink[T any](protocol int, f func(*netlink.Handle) (T, error)) (T, error) {
 	h, err := netlink.NewHandle(protocol)
@@ -59,7 +88,7 @@ func complete[T any](dump func() (T, error)) (T, error) {
 // kernelPorts dumps the devlink ports of this network namespace, sorted by handle.
 func kernelPorts() ([]Port, error) {
 	found, err := withNetlink(unix.NETLINK_GENERIC, func(h *netlink.Handle) ([]*netlink.DevlinkPort, error) {
-		if _, err := devlinkFamily(h); err != nil {
+		if err := hasDevlink(); err != nil {
 			return nil, err
 		}
 		return complete(h.DevLinkGetAllPortList)

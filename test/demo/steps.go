@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -146,13 +147,17 @@ func (d *demo) why(ctx context.Context, kind, name, condition string) error {
 }
 
 func (d *demo) goodbye(dir string, took time.Duration) {
-	exec := "go run ./test/lab/cmd/lab exec --dir " + dir
+	kubectl := "kubectl"
+	if _, err := exec.LookPath(kubectl); err != nil {
+		kubectl = d.kubectl
+	}
+	inside := "go run ./test/lab/cmd/lab exec --dir " + dir
 	fmt.Printf(`
 == All as expected, after %.0f s. Everything is up. Try:
    export KUBECONFIG=%s
-   kubectl get uplinkstate tenant-blue.worker-a -o yaml
+   %s get uplinkstate tenant-blue.worker-a -o yaml
    %s blue-a -- curl -s http://%s
    %s worker-a -- %s
    Logs of the agents are in %s/log. 'make demo-down' ends it all.
-`, took.Seconds(), d.lab.Kubeconfig(), exec, lab.InternetAddress, exec, strings.Join(d.explain("red"), " "), dir)
+`, took.Seconds(), d.lab.Kubeconfig(), kubectl, inside, lab.InternetAddress, inside, strings.Join(d.explain("red"), " "), dir)
 }

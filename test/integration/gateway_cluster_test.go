@@ -70,7 +70,19 @@ func (c *cluster) regularSite(name string, spec lab.RegularSpec) *site {
 // pairSite makes a host and its card, with OVN on the card.
 func (c *cluster) pairSite(name string) *site {
 	c.t.Helper()
-	p := c.pair(name)
+	return c.pairSiteOf(name, lab.PairSpec{})
+}
+
+// pairSiteOf is pairSite with a spec. The card has the node's name here, because the lab calls OVN's rows after the
+// machine that OVN runs on, and the CNI after the node.
+func (c *cluster) pairSiteOf(name string, spec lab.PairSpec) *site {
+	c.t.Helper()
+	spec.Card = name
+	p, err := c.Pair(c.t.Context(), name+"-host", spec)
+	c.must(err)
+	c.vsctl(p.Card, "set", "Open_vSwitch", ".", "external_ids:host-k8s-nodename="+name)
+	c.node(name, nil)
+	c.defaultGatewayBridge(p.Card)
 	s := &site{cluster: c, ovs: p.Card, host: p.Host, external: p.External, bridge: p.Spec.Bridge, iface: p.Spec.Interface, node: name}
 	s.startOVN()
 	s.args = cardArgs(p, s.gatewayArgs()...)
@@ -92,7 +104,7 @@ func (s *site) gatewayArgs() []string {
 func (s *site) agents() *lab.Process {
 	s.t.Helper()
 	if s.host != s.ovs {
-		s.hostAgent(s.host)
+		s.hostAgent(s.host, "--node-name", s.node)
 	}
 	return s.dpuAgent()
 }

@@ -269,3 +269,12 @@ func (c *cluster) dropUplink(name string) {
 	c.t.Helper()
 	c.must(c.client.K8sV1alpha1().Uplinks().Delete(c.t.Context(), name, metav1.DeleteOptions{}))
 }
+
+// noFlows checks that there are no flows of dpu-agent.
+func (s *site) noFlows(ctx context.Context) error {
+	f, err := s.footprint(ctx)
+	if err == nil && len(f.Own) > 0 {
+		err = fmt.Errorf("flows are left: %q", f.Own)
+	}
+	return err
+}

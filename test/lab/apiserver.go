@@ -174,7 +174,7 @@ func apiServerArgs(bin string, d layout) []string {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + d.apiFile("sa.key"),
 		"--service-account-signing-key-file=" + d.apiFile("sa.key"),
-		"--service-cluster-ip-range=10.96.0.0/16",
+		"--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112",
 		// Without a controller manager no namespace has the account that
 		// this plugin gives to every pod.
 		"--disable-admission-plugins=ServiceAccount",

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
 )
 
 const (
@@ -62,6 +63,9 @@ func (e *External) connect(ctx context.Context, n *Node, uplink string, addrs []
 	if err := e.lab.Wire(ctx, n, uplink, e.Node, port); err != nil {
 		return err
 	}
+	if err := n.mute(uplink); err != nil {
+		return err
+	}
 	lines := []string{fmt.Sprintf("link set %s master %s", port, externalBridge)}
 	for _, gw := range gateways {
 		line := fmt.Sprintf("addr replace %s dev %s", netip.PrefixFrom(gw, prefixLength(gw, addrs)), externalBridge)
@@ -74,6 +78,14 @@ func (e *External) connect(ctx context.Context, n *Node, uplink string, addrs []
 		return fmt.Errorf("connect %s of %s to %s: %w", uplink, n.Name, e.Name, err)
 	}
 	return nil
+}
+
+// mute keeps the kernel from answering ARP on a port of a bridge for addresses that it has elsewhere: beside the
+// userspace datapath it sees what comes in there too.
+func (n *Node) mute(port string) error {
+	return n.Do(func() error {
+		return os.WriteFile("/proc/sys/net/ipv4/conf/"+port+"/arp_ignore", []byte("1"), 0o644)
+	})
 }
 
 // prefixLength is the one of the address whose subnet holds gw, or 64 for a

@@ -24,6 +24,8 @@ const (
 	TunnelBridge = "br-tun"
 	// tunnelUplink is the bridge's port.
 	tunnelUplink = "tun0"
+	// tunnelMTU has room for the pods' packets and what tunnels add.
+	tunnelMTU = 1600
 )
 
 // Interconnect joins zones by tunnels and makes each known to the others as
@@ -61,7 +63,7 @@ func (z *Zone) addTunnels(ctx context.Context) error {
 	encap := netip.AddrFrom4(raw)
 	port := fmt.Sprintf("t%d", raw[3])
 	err := ipAll(ctx, n.lab.api.NetNS,
-		fmt.Sprintf("link add %s type veth peer name %s netns %s", port, tunnelUplink, n.NetNS),
+		fmt.Sprintf("link add %s mtu %d type veth peer name %s mtu %[2]d netns %[4]s", port, tunnelMTU, tunnelUplink, n.NetNS),
 		fmt.Sprintf("link set %s master %s up", port, managementBridge))
 	if err == nil {
 		_, err = n.IP(ctx, "link", "set", tunnelUplink, "up")

@@ -12,7 +12,10 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // replyGrace is how long the last echo requests of a series may take to be
@@ -73,8 +76,10 @@ func (n *Node) PingSeries(to netip.Addr, every time.Duration) (*PingSeries, erro
 		proto, any = "ip6:ipv6-icmp", "::"
 	}
 	err := n.Do(func() (err error) {
-		s.conn, err = net.ListenPacket(proto, any)
-		return err
+		if s.conn, err = net.ListenPacket(proto, any); err != nil {
+			return err
+		}
+		return roomy(s.conn)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ping %s from %s: %w", to, n.Name, err)
@@ -83,6 +88,20 @@ func (n *Node) PingSeries(to netip.Addr, every time.Duration) (*PingSeries, erro
 	s.work.Go(s.receive)
 	n.lab.own(s)
 	return s, nil
+}
+
+// roomy gives a socket a receive buffer that holds what comes while this process has to wait for its turn: a raw one
+// gets all ICMP of its namespace.
+func roomy(conn net.PacketConn) error {
+	raw, err := conn.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	var set error
+	err = raw.Control(func(fd uintptr) {
+		set = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, captureBuffer)
+	})
+	return errors.Join(err, set)
 }
 
 // Stop ends the series, waits up to a second for the last answers, and

@@ -45,6 +45,8 @@ type ServiceSpec struct {
 	// AffinitySeconds is the timeout of session affinity by client address:
 	// none.
 	AffinitySeconds int32
+	// DualStack asks for addresses of both families: IPv4 alone.
+	DualStack bool
 }
 
 // ServicePort is one port of a Service.
@@ -118,6 +120,9 @@ func (s ServiceSpec) object() *corev1ac.ServiceSpecApplyConfiguration {
 			port.WithNodePort(p.NodePort)
 		}
 		out.WithPorts(port)
+	}
+	if s.DualStack {
+		out.WithIPFamilyPolicy(corev1.IPFamilyPolicyRequireDualStack)
 	}
 	out.WithExternalIPs(texts(s.ExternalIPs)...)
 	if s.Local {
