@@ -56,7 +56,10 @@ func (m *Monitor) Map(ctx context.Context, network, bridge string) (changed bool
 	if err != nil || len(update) == 0 {
 		return false, err
 	}
-	if _, err := m.Transact(ctx, update.operations(view)...); err != nil {
+	_, err = m.Transact(ctx, update.operations(view)...)
+	// Whoever looks next, at once, is not to write again what is there, nor from what was refused.
+	m.refresh()
+	if err != nil {
 		return false, fmt.Errorf("map physical network %s to bridge %q: %w", network, bridge, err)
 	}
 	return true, nil

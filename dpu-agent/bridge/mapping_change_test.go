@@ -92,7 +92,10 @@ func TestB14MapBesideOthers(t *testing.T) {
 		})
 	}
 	apply("br-blue")
-	eventually(t, "the mapping", func() bool { return ids()["ovn-bridge-mappings"] == "physnet:br-ex,uplink-blue:br-blue" })
+	// At once, too.
+	if got := ids()["ovn-bridge-mappings"]; got != "physnet:br-ex,uplink-blue:br-blue" {
+		t.Errorf("the mapping is %q", got)
+	}
 	if changed, err := m.Map(t.Context(), "uplink-blue", "br-blue"); changed || err != nil {
 		t.Errorf("written again: %v, %v", changed, err)
 	}

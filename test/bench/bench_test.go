@@ -31,7 +31,7 @@ func TestPercentile(t *testing.T) {
 
 func TestShort(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		516 * time.Nanosecond: "516 ns", 1620 * time.Nanosecond: "1.62 µs", 5684 * time.Microsecond: "5.68 ms",
+		516 * time.Nanosecond: "516 ns", 1620 * time.Nanosecond: "1.62 µs", 5684 * time.Microsecond: "5.68 ms", 2514 * time.Millisecond: "2.51 s",
 	} {
 		if got := short(d); got != want {
 			t.Errorf("%d is %q, want %q", d, got, want)

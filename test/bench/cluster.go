@@ -39,7 +39,12 @@ type cluster struct {
 
 // withCluster makes a cluster, calls f and takes it down again.
 func (b *bench) withCluster(ctx context.Context, f func(*cluster) ([]row, error)) ([]row, error) {
-	return b.withAPI(ctx, func(c *cluster) ([]row, error) {
+	return b.withClusterIn(ctx, b.dir, f)
+}
+
+// withClusterIn is withCluster for several at once, each in a directory of its own.
+func (b *bench) withClusterIn(ctx context.Context, dir string, f func(*cluster) ([]row, error)) ([]row, error) {
+	return b.withAPI(ctx, dir, func(c *cluster) ([]row, error) {
 		if err := c.build(ctx); err != nil {
 			return nil, fmt.Errorf("make the cluster: %w", err)
 		}
@@ -47,9 +52,9 @@ func (b *bench) withCluster(ctx context.Context, f func(*cluster) ([]row, error)
 	})
 }
 
-// withAPI makes a cluster without nodes, calls f and takes it down again.
-func (b *bench) withAPI(ctx context.Context, f func(*cluster) ([]row, error)) (rows []row, err error) {
-	l, err := lab.New(ctx, lab.Options{Dir: b.dir, Log: b.say})
+// withAPI makes a cluster without nodes in a directory, calls f and takes it down again.
+func (b *bench) withAPI(ctx context.Context, dir string, f func(*cluster) ([]row, error)) (rows []row, err error) {
+	l, err := lab.New(ctx, lab.Options{Dir: dir, Log: b.say})
 	if err != nil {
 		return nil, err
 	}

@@ -181,7 +181,8 @@ func (b *bench) growServices(ctx context.Context, d *database) ([]step, error) {
 		for count < m {
 			add()
 		}
-		if err := d.apply(ctx); err != nil {
+		// Thousands at once may take longer than the agent waits; it looks again then, too.
+		if err := lab.Eventually(ctx, converged, d.apply); err != nil {
 			return nil, err
 		}
 		add()

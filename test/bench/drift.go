@@ -78,7 +78,7 @@ func (b *bench) drift(ctx context.Context) ([]row, error) {
 			{"OVS port tag on the card", c.tag},
 			{"link to the wire on the card", c.wire},
 		} {
-			n := full(b, 50, 10)
+			n := full(b, 10, 5)
 			b.say("%d changes, one after the other: %s", n, kind.what)
 			d, err := j.follow(ctx, n, kind.next)
 			if err != nil {

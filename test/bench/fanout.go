@@ -50,7 +50,7 @@ func (b *bench) fanout(ctx context.Context) ([]row, error) {
 		if err := c.waitResolved(ctx, foreignUplink); err != nil {
 			return nil, err
 		}
-		if err := sleep(ctx, full(b, 20*time.Second, 10*time.Second)); err != nil {
+		if err := sleep(ctx, 10*time.Second); err != nil {
 			return nil, err
 		}
 		var windows [][]heard
@@ -120,7 +120,7 @@ func otherAddress(i, round int) []string {
 
 // window makes changes and returns what every agent received meanwhile. All windows have one length.
 func (c *cluster) window(ctx context.Context, s subjects, what string, change func(context.Context) error) ([]heard, error) {
-	length := full(c.b, 60*time.Second, 20*time.Second)
+	length := full(c.b, 20*time.Second, 15*time.Second)
 	c.b.say("%s while %s", length, what)
 	end := time.Now().Add(length)
 	before, err := hear(ctx, s)

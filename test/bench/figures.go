@@ -65,6 +65,8 @@ func short(d time.Duration) string {
 		return fmt.Sprintf("%d ns", d.Nanoseconds())
 	case d < time.Millisecond:
 		return fmt.Sprintf("%.3g µs", float64(d)/float64(time.Microsecond))
+	case d >= time.Second:
+		return fmt.Sprintf("%.3g s", d.Seconds())
 	}
 	return fmt.Sprintf("%.3g ms", float64(d)/float64(time.Millisecond))
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
 )
 
 // steps are the networks whose addition is measured. Those between are there by then.
@@ -16,6 +18,8 @@ type addition struct {
 	flows   int
 	nb, ovs written
 	took    time.Duration
+	// states are the versions of UplinkStates, and flaps those in which a network that was there is not ready.
+	states, flaps int
 }
 
 // gateway measures the whole of the agent on a real OVN: networks and services that come, its restart, its weight.
@@ -96,13 +100,37 @@ func (s *site) addNetwork(ctx context.Context) (a addition, err error) {
 	if err := s.zone.Sync(ctx); err != nil {
 		return a, err
 	}
-	return s.measure(ctx, func() error {
-		n := len(s.networks)
-		if err := s.CreateCUDN(ctx, s.networks[n-1].Spec, wire); err != nil {
+	j, err := s.watch(ctx)
+	if err != nil {
+		return a, err
+	}
+	defer j.close()
+	n := len(s.networks)
+	added := s.networks[n-1].Spec
+	a, err = s.measure(ctx, func() error {
+		if err := s.CreateCUDN(ctx, added, wire); err != nil {
 			return err
 		}
 		return s.covered(ctx, n)
 	})
+	a.states, a.flaps = j.count(), flaps(j.all(), n-1, added.CUDN)
+	return a, err
+}
+
+// flaps counts the versions in which not all of the networks that were there are ready.
+func flaps(writes []write, networks int, added string) (n int) {
+	for _, w := range writes {
+		ready := 0
+		for _, status := range w.state.Status.Networks {
+			if status.Phase == v1alpha1.NetworkReady && status.Name != added {
+				ready++
+			}
+		}
+		if ready != networks {
+			n++
+		}
+	}
+	return n
 }
 
 // measure is what f, which waits for its effect, makes the agent write.
@@ -130,12 +158,14 @@ func (s *site) measure(ctx context.Context, f func() error) (a addition, err err
 // networkRows judges the additions of networks.
 func networkRows(steps []int, added []addition) []row {
 	sizes := series(steps, func(k int) string { return fmt.Sprint(k) })
-	silent, same := true, true
-	flows, writes, times := map[string]float64{}, map[string]float64{}, map[string]float64{}
+	silent, same, steady := true, true, true
+	flows, writes, times, values := map[string]float64{}, map[string]float64{}, map[string]float64{}, map[string]float64{}
 	for i, a := range added {
 		k := fmt.Sprint(steps[i])
 		flows[k], writes["inserts"+k], writes["changes"+k] = float64(a.flows), float64(a.nb.inserts), float64(a.nb.changes)
 		writes["transactions"+k], writes["ovs"+k], times[k] = float64(a.nb.transactions), float64(a.ovs.transactions), a.took.Seconds()
+		values["states"+k], values["flaps"+k] = float64(a.states), float64(a.flaps)
+		steady = steady && a.flaps == 0 && a.states > 0
 		// The first also makes what all share.
 		if i > 0 {
 			silent = silent && a.flows == 0 && a.ovs.transactions == 0
@@ -153,6 +183,10 @@ func networkRows(steps []int, added []addition) []row {
 			return fmt.Sprintf("%d + %d in %d", a.nb.inserts, a.nb.changes, a.nb.transactions)
 		}),
 		Target: "the same but for the first, in 1", Verdict: judge(same), Values: writes,
+	}, {
+		Measure: "add a network: UplinkState writes", How: how + "; and those in which a network that was there is not ready",
+		Figure: series(added, func(a addition) string { return fmt.Sprintf("%d, %d", a.states, a.flaps) }),
+		Target: "not ready: 0", Verdict: judge(steady), Values: values,
 	}, {
 		Measure: "add a network: until ready", How: how + "; northd and ovn-controller included",
 		Figure: series(added, func(a addition) string { return millis(a.took) }), Verdict: noTarget, Values: times,

@@ -181,8 +181,8 @@ func (s *site) weigh(ctx context.Context) (resident, error) {
 	return residentOf(s.agent.Pid)
 }
 
-// agentAge is shorter than age: 30 s are enough to give back what only the start took.
-func (b *bench) agentAge() time.Duration { return full(b, 30*time.Second, 5*time.Second) }
+// agentAge is shorter than age: 20 s are enough to give back what only the start took.
+func (b *bench) agentAge() time.Duration { return full(b, 20*time.Second, 5*time.Second) }
 
 func weightRow(idle, busy resident, s *site) row {
 	services, _ := s.b.crowdOf()

@@ -94,6 +94,13 @@ func (j *journal) count() int {
 	return len(j.writes)
 }
 
+// all are the writes so far.
+func (j *journal) all() []write {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.writes)
+}
+
 // await returns when a write came, other than the first n, that fits.
 func (j *journal) await(ctx context.Context, n int, fits func(*v1alpha1.UplinkState) bool) (time.Time, error) {
 	for {

@@ -62,7 +62,7 @@ func (b *bench) lookup(ctx context.Context) ([]row, error) {
 			func() { s[i].absent.take(1, func() { resolveAll(index, none) }) })
 	}
 	// In turn, so that what else the machine does hits all sizes alike.
-	rounds := full(b, 20, 5)
+	rounds := full(b, 10, 3)
 	b.say("%d rounds of %d benchmarks", rounds, len(benchmarks))
 	for range rounds {
 		for _, run := range benchmarks {

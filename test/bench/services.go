@@ -121,13 +121,18 @@ func bridgeOf(ctx context.Context, node *lab.Regular) (openflow.Bridge, error) {
 		}
 		ports[name] = port
 	}
-	mac, err := net.ParseMAC(node.Spec.MAC)
+	return describe(node.Spec, ports[node.Spec.Uplink], ports["to-ovn"])
+}
+
+// describe is a node's bridge without services.
+func describe(spec lab.RegularSpec, uplink, patch uint32) (openflow.Bridge, error) {
+	mac, err := net.ParseMAC(spec.MAC)
 	if err != nil {
 		return openflow.Bridge{}, err
 	}
 	return openflow.Bridge{
-		Name: bridge, HostPort: openflow.Local, Uplinks: []uint32{ports[node.Spec.Uplink]}, Patch: ports["to-ovn"], MAC: mac,
-		Addresses: []netip.Addr{node.Spec.Addresses[0].Addr()}, Gateways: node.Spec.Gateways,
+		Name: spec.Bridge, HostPort: openflow.Local, Uplinks: []uint32{uplink}, Patch: patch, MAC: mac,
+		Addresses: []netip.Addr{spec.Addresses[0].Addr()}, Gateways: spec.Gateways,
 		Transit: []netip.Prefix{netip.MustParsePrefix("100.91.0.0/16")}, Unroutable: ovn.Ranges{}.Unroutable(), Zone: firstZone,
 	}, nil
 }

@@ -39,7 +39,7 @@ type site struct {
 
 // withSite makes a site with one Uplink, and an agent on it, calls f and takes all down again.
 func (b *bench) withSite(ctx context.Context, f func(context.Context, *site) ([]row, error)) ([]row, error) {
-	return b.withAPI(ctx, func(c *cluster) (rows []row, err error) {
+	return b.withAPI(ctx, b.dir, func(c *cluster) (rows []row, err error) {
 		s := &site{cluster: c}
 		defer func() { err = errors.Join(err, s.close()) }()
 		if err := s.build(ctx); err != nil {
