@@ -23,6 +23,7 @@ func TestGatewayFollowsItsUplink(t *testing.T) {
 	s := c.pairSite("worker-b")
 	s.foreigners()
 	c.vsctl(s.ovs, "add-br", "br-two", "--", "set", "Bridge", "br-two", "datapath_type=netdev")
+	c.ip(s.ovs, "link", "set", "br-two", "up")
 	before := s.look()
 	c.uplink("tenant-blue", nodeConfig(s.iface, nil))
 	s.agents()
@@ -143,7 +144,7 @@ func (s *site) loses(pods []*lab.Pod) {
 	of := func(network string) string {
 		var rows []string
 		for _, row := range strings.Split(s.look().NB, "\n") {
-			if strings.Contains(row, "ovn-uplink/network=cluster_udn_"+network) {
+			if strings.Contains(strings.ReplaceAll(row, `"`, ""), "ovn-uplink/network=cluster_udn_"+network+",") {
 				rows = append(rows, row)
 			}
 		}

@@ -43,6 +43,9 @@ func (s *site) rowsByHand(pod *lab.Pod) {
 
 // routerAnew: the CNI makes the routers of a network anew, under the same names.
 func (s *site) routerAnew(blue *lab.Network, pods []*lab.Pod) {
+	// What was put back before is carried out.
+	s.must(s.zone.Sync(s.t.Context()))
+	s.pings(pods[1].Node, lab.InternetAddress)
 	s.lossless(pods[1].Node, "the other network's routers are made anew", func() {
 		s.must(blue.Delete(s.t.Context()))
 		pause(s.t, time.Second)
@@ -106,15 +109,23 @@ func (s *site) patchPortAnew(pods []*lab.Pod) {
 	s.vsctl(s.ovs, "add-port", s.bridge, "squatter", "--", "set", "Interface", "squatter", "type=internal", "ofport_request="+old)
 	s.must(s.zone.StartController(s.t.Context()))
 	s.within(programmed, "tenant-blue", s.node, covers("blue", "flat"))
-	now, err := s.patchPort(s.t.Context())
-	s.must(err)
-	flows, err := s.flows(s.t.Context(), s.bridge, ownCookies)
-	s.must(err)
-	all := strings.Join(flows, "\n")
-	if !strings.Contains(all, "output:"+now+"\n") || old == now || strings.Contains(all, "in_port="+old+",") {
-		s.t.Errorf("patch port %s, before %s, flows:\n%s", now, old, all)
-	}
+	s.must(lab.Eventually(s.t.Context(), settled, func(ctx context.Context) error {
+		now, err := s.patchPort(ctx)
+		if err != nil {
+			return err
+		}
+		flows, err := s.flows(ctx, s.bridge, ownCookies)
+		if err != nil {
+			return err
+		}
+		all := strings.Join(flows, "\n")
+		if !strings.Contains(all, "output:"+now+"\n") || old == now || strings.Contains(all, "in_port="+old+" ") || strings.Contains(all, "in_port="+old+",") {
+			return fmt.Errorf("patch port %s, before %s, flows:\n%s", now, old, all)
+		}
+		return nil
+	}))
 	s.vsctl(s.ovs, "del-port", s.bridge, "squatter")
+	s.within(programmed, "tenant-blue", s.node, covers("blue", "flat"))
 	for _, pod := range pods {
 		s.pings(pod.Node, lab.InternetAddress)
 	}
