@@ -37,6 +37,16 @@ func (v *View) PatchPort(bridge, network, localnet string) (ofport uint32, why s
 	return 0, v.whyNoPatchPort(bridge, network, localnet)
 }
 
+// LocalnetBridge is the bridge that ovn-controller has the patch port of a localnet port on, empty if there is none.
+func (v *View) LocalnetBridge(localnet string) string {
+	for i := range v.Bridges {
+		if b := &v.Bridges[i]; b.Name != v.IntegrationBridge() && slices.Contains(v.LocalnetPorts(b.Name), localnet) {
+			return b.Name
+		}
+	}
+	return ""
+}
+
 // LocalnetPorts are the localnet ports that ovn-controller has patch ports for on a bridge.
 func (v *View) LocalnetPorts(bridge string) (names []string) {
 	b, found := v.BridgeByName(bridge)
@@ -58,12 +68,8 @@ func (v *View) integrated(port string) bool {
 }
 
 func (v *View) whyNoPatchPort(bridge, network, localnet string) string {
-	for i := range v.Bridges {
-		for _, p := range v.Bridges[i].Ports {
-			if p.ExternalIDs[localnetKey] == localnet && v.Bridges[i].Name != v.IntegrationBridge() && v.Bridges[i].Name != bridge {
-				return fmt.Sprintf("ovn-controller has the patch port of %s still on bridge %s", localnet, v.Bridges[i].Name)
-			}
-		}
+	if there := v.LocalnetBridge(localnet); there != "" && there != bridge {
+		return fmt.Sprintf("ovn-controller has the patch port of %s still on bridge %s", localnet, there)
 	}
 	key, _ := v.Mappings()
 	if mapped := v.Mapped(network); mapped != bridge {

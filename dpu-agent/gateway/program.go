@@ -54,7 +54,7 @@ func (r *Role) program(ctx context.Context, state *v1alpha1.UplinkState, active 
 	outcome, _, ovnErr := r.nb.Apply(ctx, wish)
 	if ovnErr == nil {
 		r.outcomes[uplink] = outcome
-		_, mapErr = r.observer.OVS.Map(ctx, ovn.PhysicalNetwork(uplink), place.Bridge)
+		_, mapErr = r.observer.OVS.Map(ctx, ovn.PhysicalNetwork(uplink), r.mapTo(view, uplink, place.Bridge))
 	}
 	// Without the database the addresses of the networks are those that it had last.
 	if outcome, seen := r.outcomes[uplink]; seen && patch != 0 {
@@ -103,6 +103,15 @@ func (r *Role) place(state *v1alpha1.UplinkState, host uplinkstate.HostData) (br
 			"the bridge is about to change from %s", state.Status.OVSBridge.Name)
 	}
 	return *report.Bridge, nil
+}
+
+// mapTo is the bridge that the Uplink is to be mapped to, none while ovn-controller has its patch port on another one.
+// OVN 23.03 does not move a patch port: it tries to make another one of the same name, for ever.
+func (r *Role) mapTo(view *bridge.View, uplink, name string) string {
+	if there := view.LocalnetBridge(ovn.LocalnetPort(uplink, r.node)); there != "" && there != name {
+		return ""
+	}
+	return name
 }
 
 // common is what is wrong with all networks of an Uplink, highest reason first.

@@ -46,7 +46,7 @@ func hasDevlink() error {
 	if err != nil {
 		return err
 	}
-	defer socket.Close()
+	defer func() { _ = socket.Close() }()
 	timeout := unix.NsecToTimeval(netlinkTimeout.Nanoseconds())
 	if err := socket.SetReceiveTimeout(&timeout); err != nil {
 		return err

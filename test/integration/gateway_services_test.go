@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,12 +178,12 @@ func (f *field) refused(addresses []netip.Addr, http, echo uint16) {
 	for _, a := range addresses {
 		no := func(ctx context.Context) error {
 			if got, err := f.ask(ctx, netip.AddrPortFrom(a, http)); !isRefused(err) {
-				return fmt.Errorf("connection: %+v, %v, want it refused", got, err)
+				return fmt.Errorf("connection to %s: answer %+v, not refused: %w", a, got, orNone(err))
 			}
 			ctx, cancel := context.WithTimeout(ctx, requestTime)
 			defer cancel()
 			if err := f.client.EchoUDP(ctx, netip.AddrPortFrom(a, echo), 100); !isRefused(err) {
-				return fmt.Errorf("datagram: %v, want it refused", err)
+				return fmt.Errorf("datagram to %s: not refused: %w", a, orNone(err))
 			}
 			return nil
 		}
@@ -265,3 +266,8 @@ func (s *shop) none(f *field, p *post) {
 		f.answers(netip.AddrPortFrom(a, 30380), s.redPod[p].Name)
 	}
 }
+
+// errNone is in the place of an error that did not come.
+var errNone = errors.New("no error")
+
+func orNone(err error) error { return cmp.Or(err, errNone) }
