@@ -81,15 +81,19 @@ func pathCost(dump, port string) (cost, error) {
 		}
 		flows[id[1]] = append(flows[id[1]], actions)
 	}
-	if len(flows["0"]) == 0 {
-		return cost{}, fmt.Errorf("no flow of the datapath is from port %s", port)
+	c, err := dearest(flows, "0", 0)
+	if err != nil {
+		return c, fmt.Errorf("from port %s: %w", port, err)
 	}
-	return dearest(flows, "0", 0)
+	return c, nil
 }
 
 func dearest(flows map[string][]string, id string, depth int) (most cost, err error) {
 	if depth > 20 {
 		return most, fmt.Errorf("the datapath's flows go in a circle")
+	}
+	if len(flows[id]) == 0 {
+		return most, fmt.Errorf("the datapath has no flow for what comes back as %s", id)
 	}
 	for _, actions := range flows[id] {
 		c, next := costOf(actions)

@@ -26,6 +26,7 @@ ct_state(+new+trk),recirc_id(0x3),in_port(x2),eth_type(0x0800),ipv4(frag=no), pa
 recirc_id(0x4),in_port(x2),eth_type(0x0800),ipv4(frag=no), packets:2, actions:ct_clear,set(ipv4(ttl=61)),ct(commit,zone=64200,mark=0x2/0xffffffff,nat(src=172.28.0.2)),recirc(0x5)
 recirc_id(0x5),in_port(x2),eth_type(0x0800),ipv4(src=172.28.0.2,frag=no), packets:14, actions:up0
 recirc_id(0),in_port(up0),eth_type(0x0800),ipv4(dst=172.28.0.2,frag=no), packets:13, actions:ct(zone=64200,nat),recirc(0x2)
+recirc_id(0x2),in_port(up0),eth_type(0x0800),ipv4(frag=no), packets:13, actions:ovsbr1
 `
 
 func TestPathCost(t *testing.T) {
@@ -38,6 +39,9 @@ func TestPathCost(t *testing.T) {
 	}
 	if _, err := pathCost(egressDump, "x3"); err == nil {
 		t.Error("a port without flows is no error")
+	}
+	if _, err := pathCost(strings.ReplaceAll(egressDump, "recirc_id(0x5)", "recirc_id(0x6)"), "x2"); err == nil {
+		t.Error("a way that ends in nothing is no error")
 	}
 	circle := "recirc_id(0),in_port(a),eth_type(0x0800), actions:ct(zone=1),recirc(0x1)\n" +
 		"recirc_id(0x1),in_port(a),eth_type(0x0800), actions:ct(zone=1),recirc(0x1)\n"

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -113,39 +114,45 @@ func (s *site) costs(ctx context.Context) ([]row, error) {
 		client  *lab.Node
 		to      netip.AddrPort
 	}{{"pod egress", "its reply", pod.Node, internet}, {"NodePort reply", "NodePort", outside, nodePort}} {
-		dump, err := s.observe(ctx, t.client, t.to)
+		out, in, err := s.observe(ctx, t.client, t.to, pod.Plug)
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range []struct{ name, port string }{{t.out, pod.Plug}, {t.in, s.node.Spec.Uplink}} {
-			c, err := pathCost(dump, p.port)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", p.name, err)
-			}
-			paths = append(paths, path{p.name, c})
-		}
+		paths = append(paths, path{t.out, out}, path{t.in, in})
 	}
 	return []row{costRow(paths)}, nil
 }
 
-// observe makes connections and returns the flows of the datapath that carried them.
-func (s *site) observe(ctx context.Context, client *lab.Node, to netip.AddrPort) (string, error) {
+// observe makes connections and returns what the datapath shows of their packets: those that a pod sent by its port,
+// and those that came from the wire.
+func (s *site) observe(ctx context.Context, client *lab.Node, to netip.AddrPort, pod string) (out, in cost, err error) {
 	get := func(ctx context.Context) error {
 		_, err := client.HTTPGet(ctx, to)
 		return err
 	}
 	if err := lab.Eventually(ctx, converged, get); err != nil {
-		return "", fmt.Errorf("connect to %s: %w", to, err)
+		return out, in, fmt.Errorf("connect to %s: %w", to, err)
 	}
-	if _, err := s.node.OVS.Appctl(ctx, "dpctl/del-flows"); err != nil {
-		return "", err
+	if _, err := s.node.OVS.Appctl(ctx, "revalidator/purge"); err != nil {
+		return out, in, err
 	}
-	for range 3 {
-		if err := lab.Eventually(ctx, 10*time.Second, get); err != nil {
-			return "", fmt.Errorf("connect to %s: %w", to, err)
+	// The datapath learns a flow some time after the packet that it is for.
+	err = lab.Eventually(ctx, time.Minute, func(ctx context.Context) error {
+		for range 3 {
+			if err := get(ctx); err != nil {
+				return fmt.Errorf("connect to %s: %w", to, err)
+			}
 		}
-	}
-	return s.node.OVS.Appctl(ctx, "dpctl/dump-flows", "--names")
+		dump, err := s.node.OVS.Appctl(ctx, "dpctl/dump-flows", "--names")
+		if err != nil {
+			return err
+		}
+		var wrong error
+		out, err = pathCost(dump, pod)
+		in, wrong = pathCost(dump, s.node.Spec.Uplink)
+		return errors.Join(err, wrong)
+	})
+	return out, in, err
 }
 
 func costRow(paths []path) row {
