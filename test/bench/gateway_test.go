@@ -101,7 +101,7 @@ func TestTap(t *testing.T) {
 	}
 	defer func() { _ = server.Close() }()
 	sent := `{"id":1,"method":"echo","params":[]}{"id":2,"method":"transact","params":["OVN_Northbound",` +
-		`{"op":"wait"},{"op":"insert"},{"op":"insert"},{"op":"mutate"},{"op":"delete"}]} {"id":3,"method":"monitor","params":[]}`
+		`{"op":"wait"},{"op":"insert"},{"op":"insert"},{"op":"mutate"},{"op":"delete"}]}{"id":3,"method":"monitor","params":[]}`
 	tp, err := newTap(filepath.Join(dir, "tap"), "unix:"+filepath.Join(dir, "db"))
 	if err != nil {
 		t.Fatal(err)

@@ -83,16 +83,21 @@ func (t *tap) forward(client, server net.Conn) {
 		_, _ = io.Copy(client, server)
 	})
 	defer end()
-	requests := json.NewDecoder(io.TeeReader(client, server))
+	requests := json.NewDecoder(client)
 	for {
+		var text json.RawMessage
 		var r request
-		if requests.Decode(&r) != nil {
+		if requests.Decode(&text) != nil || json.Unmarshal(text, &r) != nil {
 			return
 		}
+		// Counted before it is passed on, so that whoever has the answer finds it counted.
 		if r.Method == "transact" {
 			t.mu.Lock()
 			t.total.count(r.Params)
 			t.mu.Unlock()
+		}
+		if _, err := server.Write(text); err != nil {
+			return
 		}
 	}
 }
