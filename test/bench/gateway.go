@@ -25,7 +25,7 @@ type addition struct {
 // gateway measures the whole of the agent on a real OVN: networks and services that come, its restart, its weight.
 func (b *bench) gateway(ctx context.Context) ([]row, error) {
 	return b.withSite(ctx, func(ctx context.Context, s *site) ([]row, error) {
-		idle, err := s.weigh(ctx)
+		idle, err := s.weigh(ctx, s.b.idleAge())
 		if err != nil {
 			return nil, err
 		}

@@ -155,8 +155,8 @@ func TestGatewayRowsCanMiss(t *testing.T) {
 	next := addition{nb: written{1, 16, 2, 0}, took: time.Second, states: 3}
 	flow, map1, flap, rows := next, next, next, next
 	flow.flows, map1.ovs.transactions, flap.flaps, rows.nb.inserts = 1, 1, 1, 17
-	pings := lab.PingResult{Sent: 100, Received: 100}
-	lost := lab.PingResult{Sent: 100, Received: 99}
+	all, some := lab.PingResult{Sent: 100, Received: 100}, lab.PingResult{Sent: 100, Received: 99}
+	good, bad := pings{all, all}, pings{some, all}
 	cheap, dear := flowStep{10, 40, 4, 10 * time.Millisecond, 20 * time.Millisecond}, flowStep{20000, 60000, 4, 20 * time.Millisecond, time.Second}
 	greedy, slow := dear, dear
 	greedy.mods, slow.took = 5, 21*time.Millisecond
@@ -181,9 +181,10 @@ func TestGatewayRowsCanMiss(t *testing.T) {
 		"two passes":         {[]row{costRow([]path{{"x", cost{passes{2, 1}, passes{}}}})}, []int{0}},
 		"advertised":         {[]row{advertisedRow([]path{{"in", cost{}}})}, nil},
 		"advertised, a pass": {[]row{advertisedRow([]path{{"in", cost{bridge: passes{1, 0}}}})}, []int{0}},
-		"restart":            {restarted{pod: pings, host: pings}.rows(1, 1), nil},
-		"restart writes":     {restarted{api: 1, pod: pings, host: pings}.rows(1, 1), []int{0}},
-		"restart loses":      {restarted{pod: lost, host: pings}.rows(1, 1), []int{1}},
+		"restart":            {restarted{pings: good, calm: good}.rows(1, 1), nil},
+		"a busy machine":     {restarted{pings: bad, calm: bad}.rows(1, 1), nil},
+		"restart writes":     {restarted{api: 1, pings: good, calm: good}.rows(1, 1), []int{0}},
+		"restart loses":      {restarted{pings: bad, calm: good}.rows(1, 1), []int{1}},
 		"restart, no pings":  {restarted{}.rows(1, 1), []int{1}},
 		"flows":              {flowRows([]flowStep{cheap, dear}), nil},
 		"five flows":         {flowRows([]flowStep{cheap, greedy}), []int{0}},
