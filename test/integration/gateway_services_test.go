@@ -70,6 +70,9 @@ func services(t *testing.T, f *field) {
 	t.Run("affinity", func(t *testing.T) { s.affinity(f.in(t)) })
 	t.Run("endpoints change", func(t *testing.T) { s.change(f.in(t)) })
 	f.each(t, "SCTP", s.sctp)
+	if f.version.TransitRouters {
+		t.Run("Layer2 on another node", func(t *testing.T) { s.flat(f.in(t)) })
+	}
 	t.Run("plain slices", func(t *testing.T) { s.plain(f.in(t)) })
 	f.clean()
 	f.hostsApart()
