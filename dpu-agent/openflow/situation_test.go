@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -148,28 +147,14 @@ func fdbIs(t *testing.T, r *rig, port string) {
 // pings sends 100 pings a second from a machine while f runs, and returns how many got no answer.
 func pings(t *testing.T, n *lab.Node, to string, f func()) int {
 	t.Helper()
-	p, err := n.Start(t.Context(), "ping", []string{"ping", "-i", "0.01", "-W", "1", "-q", to}, nil)
+	series, err := n.PingSeries(addr(to), 10*time.Millisecond)
 	do(t, err)
 	f()
-	do(t, p.Signal(syscall.SIGINT))
-	if err := p.Wait(t.Context()); err != nil {
-		t.Logf("ping: %v", err)
+	result := series.Stop(t.Context())
+	if result.Sent < 20 {
+		t.Errorf("only %d pings were sent", result.Sent)
 	}
-	// "312 packets transmitted, 312 received, 0% packet loss, time 3110ms"
-	for line := range strings.Lines(p.Log(2000)) {
-		words := strings.Fields(line)
-		if len(words) > 3 && words[1] == "packets" {
-			sent, err1 := strconv.Atoi(words[0])
-			got, err2 := strconv.Atoi(words[3])
-			do(t, err1, err2)
-			if sent < 20 {
-				t.Errorf("only %d pings were sent", sent)
-			}
-			return sent - got
-		}
-	}
-	t.Fatalf("ping said %q", p.Log(2000))
-	return 0
+	return result.Lost() - result.Unsent
 }
 
 // TestHostLosesNothing: flows are programmed, changed and removed under the host's traffic.

@@ -63,6 +63,9 @@ func notifications(ctx context.Context, ready, changed func()) error {
 }
 
 func subscribe() (*nl.NetlinkSocket, error) {
+	if err := hasDevlink(); err != nil {
+		return nil, err
+	}
 	family, err := withNetlink(unix.NETLINK_GENERIC, devlinkFamily)
 	if err != nil {
 		return nil, err

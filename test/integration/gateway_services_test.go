@@ -70,6 +70,9 @@ func services(t *testing.T, f *field) {
 	t.Run("affinity", func(t *testing.T) { s.affinity(f.in(t)) })
 	t.Run("endpoints change", func(t *testing.T) { s.change(f.in(t)) })
 	f.each(t, "SCTP", s.sctp)
+	if f.version.TransitRouters {
+		t.Run("Layer2 on another node", func(t *testing.T) { s.flat(f.in(t)) })
+	}
 	t.Run("plain slices", func(t *testing.T) { s.plain(f.in(t)) })
 	f.clean()
 	f.hostsApart()
@@ -178,12 +181,12 @@ func (f *field) refused(addresses []netip.Addr, http, echo uint16) {
 	for _, a := range addresses {
 		no := func(ctx context.Context) error {
 			if got, err := f.ask(ctx, netip.AddrPortFrom(a, http)); !isRefused(err) {
-				return fmt.Errorf("connection: %+v, %w, want it refused", got, err)
+				return fmt.Errorf("connection to %s: answer %+v, not refused: %w", a, got, orNone(err))
 			}
 			ctx, cancel := context.WithTimeout(ctx, requestTime)
 			defer cancel()
 			if err := f.client.EchoUDP(ctx, netip.AddrPortFrom(a, echo), 100); !isRefused(err) {
-				return fmt.Errorf("datagram: %w, want it refused", err)
+				return fmt.Errorf("datagram to %s: not refused: %w", a, orNone(err))
 			}
 			return nil
 		}
@@ -265,4 +268,12 @@ func (s *shop) none(f *field, p *post) {
 	for _, a := range p.addresses {
 		f.answers(netip.AddrPortFrom(a, 30380), s.redPod[p].Name)
 	}
+}
+
+// orNone is an error to wrap also where there is none.
+func orNone(err error) error {
+	if err == nil {
+		return errors.New("no error")
+	}
+	return err
 }
