@@ -23,6 +23,7 @@ func TestInspect(t *testing.T) {
 	kubeconfig, err := c.NodeKubeconfig(lab.AdminUser)
 	c.must(err)
 
+	card := cardArgs(p)[1:] // inspect has no --gateway: it programs nothing
 	for name, tc := range map[string]struct {
 		node *lab.Node
 		argv []string
@@ -39,7 +40,7 @@ func TestInspect(t *testing.T) {
 		"host interface that is missing": {p.Host, []string{"host-agent", "inspect", "nope0"}, true, []string{
 			"would publish  HostDataReady=False, HostInterfaceNotFound: interface nope0 was not found",
 		}},
-		"card, by Uplink": {p.Card, append([]string{"dpu-agent", "inspect", "blue", "--kubeconfig", kubeconfig}, cardArgs(p)...), false, []string{
+		"card, by Uplink": {p.Card, append([]string{"dpu-agent", "inspect", "blue", "--kubeconfig", kubeconfig}, card...), false, []string{
 			"interface    ens1f0, MAC 02:42:ac:1c:00:03",
 			"representor  pf0hpf, found by host function, verified by MAC",
 			"bridge       br-ext, found by host function",
@@ -49,10 +50,10 @@ func TestInspect(t *testing.T) {
 			"  rejected   br-ext/pf0hpf (host-facing representor)",
 			"result       Resolved=True",
 		}},
-		"card, by hand": {p.Card, append([]string{"dpu-agent", "inspect", "--mac", "02:42:ac:1c:00:03", "--pf", "0", "--pf-mac", "02:42:ac:1c:00:03"}, cardArgs(p)...), false, []string{
+		"card, by hand": {p.Card, append([]string{"dpu-agent", "inspect", "--mac", "02:42:ac:1c:00:03", "--pf", "0", "--pf-mac", "02:42:ac:1c:00:03"}, card...), false, []string{
 			"interface    of the host, MAC 02:42:ac:1c:00:03", "result       Resolved=True",
 		}},
-		"card, another PF": {p.Card, append([]string{"dpu-agent", "inspect", "--mac", "02:42:ac:1c:00:99", "--pf", "0"}, cardArgs(p)...), true, []string{
+		"card, another PF": {p.Card, append([]string{"dpu-agent", "inspect", "--mac", "02:42:ac:1c:00:99", "--pf", "0"}, card...), true, []string{
 			"representor  none", "  rejected   pf0hpf", "its function has MAC address 02:42:ac:1c:00:03, not 02:42:ac:1c:00:99",
 			"result       Resolved=False, BridgeNotFound",
 		}},
