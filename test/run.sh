@@ -15,11 +15,11 @@ all)
 		exit 1
 	}
 	echo "all tests, with a real API server, Open vSwitch and network namespaces, race detector on"
-	echo "usually 6 minutes; the first time on a machine 5 to 15 more for building the API server"
+	echo "usually 20 minutes; the first time on a machine 5 to 15 more for building the API server"
 	go run ./test/lab/cmd/lab prepare
 	go build ./...
 	# Two packages at a time: each may run a lab of its own.
-	CGO_ENABLED=1 go test -race -count=1 -timeout 30m -p 2 -json ./... 2>&1 | go run ./test/tally
+	CGO_ENABLED=1 go test -race -count=1 -timeout 45m -p 2 -json ./... 2>&1 | go run ./test/tally
 	;;
 *)
 	echo "usage: $0 unit|all" >&2
