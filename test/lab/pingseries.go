@@ -107,7 +107,7 @@ func roomy(conn net.PacketConn) error {
 // Stop ends the series, waits up to a second for the last answers, and
 // returns what became of it.
 func (s *PingSeries) Stop(ctx context.Context) PingResult {
-	s.once.Do(func() { close(s.stop) })
+	s.end()
 	// Whether all were answered is what the result says.
 	_ = Eventually(ctx, replyGrace, func(context.Context) error {
 		if r := s.Result(); r.Lost() > r.Unsent {
@@ -119,9 +119,16 @@ func (s *PingSeries) Stop(ctx context.Context) PingResult {
 	return s.Result()
 }
 
+// end has no more requests sent.
+func (s *PingSeries) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.once.Do(func() { close(s.stop) })
+}
+
 // Close ends the series without waiting for answers.
 func (s *PingSeries) Close() error {
-	s.once.Do(func() { close(s.stop) })
+	s.end()
 	err := s.conn.Close()
 	s.work.Wait()
 	if errors.Is(err, net.ErrClosed) {
@@ -135,6 +142,12 @@ func (s *PingSeries) send() {
 	defer tick.Stop()
 	for {
 		s.mu.Lock()
+		select {
+		case <-s.stop: // the socket may be closed by now
+			s.mu.Unlock()
+			return
+		default:
+		}
 		seq := len(s.sent)
 		s.sent, s.answers = append(s.sent, time.Now()), append(s.answers, 0)
 		s.mu.Unlock()
