@@ -5,7 +5,6 @@ package bridge
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 )
 
@@ -152,11 +151,11 @@ func (i *Interface) Dead() string {
 	return ""
 }
 
-// Facts are what the bridge is, as text that changes when anything of it does.
-func (b *Bridge) Facts() []string {
+// Text is what the bridge is, in a form that changes when anything of it does.
+func (b *Bridge) Text() string {
 	text, err := json.Marshal(b)
-	if err != nil {
-		return []string{fmt.Sprintf("%+v", b)}
+	if err != nil { // there is nothing in it that JSON cannot hold
+		return err.Error()
 	}
-	return []string{string(text)}
+	return string(text)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/locate"
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/ovn"
+	"github.com/ovn-uplink/ovn-uplink/shared/kube"
 )
 
 // attentive is how long a command waits for the databases.
@@ -87,9 +88,9 @@ func once(ctx context.Context, system locate.System, config Config, then func(*R
 			cancel()
 			<-ended
 		}()
-		for deadline := time.Now().Add(attentive); nb.Ready() != nil && time.Now().Before(deadline) && ctx.Err() == nil; {
-			time.Sleep(20 * time.Millisecond)
-		}
+		look, stop := context.WithTimeout(ctx, attentive)
+		defer stop()
+		_ = kube.WaitReady(look, nb) // the command says itself what is not there
 		r := newRole(observer, config)
 		r.world = &world{node: node, nb: nb}
 		return then(r)

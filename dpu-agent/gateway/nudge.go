@@ -4,7 +4,6 @@ package gateway
 
 import (
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -81,7 +80,7 @@ func matters(view *bridge.View) []string {
 	for i := range view.Bridges {
 		b := &view.Bridges[i]
 		if b.Name != integration {
-			facts = append(facts, b.Facts()...)
+			facts = append(facts, b.Text())
 			continue
 		}
 		facts = append(facts, "bridge "+b.Name)
@@ -97,5 +96,5 @@ func matters(view *bridge.View) []string {
 		}
 	}
 	slices.Sort(facts)
-	return slices.DeleteFunc(facts, func(f string) bool { return strings.TrimSpace(f) == "" })
+	return facts
 }

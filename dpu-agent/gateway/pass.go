@@ -5,7 +5,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -121,11 +120,8 @@ func (r *Role) serve(ctx context.Context, state *v1alpha1.UplinkState) (reconcil
 	findings, rest, err := r.program(ctx, state, active)
 	if err != nil {
 		if left := r.waits.rest("trouble with "+uplink, tolerance, time.Now()); left > 0 {
-			findings = map[string]finding{}
 			pending := uplinkstate.Problemf(uplinkstate.ReasonGatewayConfigurationPending, "%v", err)
-			for cudn, found := range keepReady(active, published, pending) {
-				findings[cudn] = found
-			}
+			findings = keepReady(active, published, pending)
 		}
 	} else {
 		r.waits.end("trouble with " + uplink)
@@ -209,7 +205,7 @@ func failure(reason, what string, err error) *uplinkstate.Problem {
 	if errors.As(err, &problem) {
 		return problem
 	}
-	return uplinkstate.Problemf(reason, "%s", fmt.Sprintf("%s: %v", what, err))
+	return uplinkstate.Problemf(reason, "%s: %v", what, err)
 }
 
 // active are the networks of an Uplink that are active on the node, and when that may change without an event.

@@ -4,6 +4,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -167,7 +168,7 @@ func serviceCIDRs(ctx context.Context, resource kube.Resource[*networking.Servic
 		}
 	}
 	if len(prefixes) == 0 {
-		return nil, fmt.Errorf("the API server has no ServiceCIDR")
+		return nil, errors.New("the API server has no ServiceCIDR")
 	}
 	return prefixes, nil
 }

@@ -23,7 +23,7 @@ func (r *renderer) renderEdge() {
 	})
 	external := r.d.logicalSwitch(&switchRow{Name: r.n.external(), ExternalIDs: ids})
 	external.routerSwitchPort(r.n.externalPort(), r.n.edgePort())
-	external.switchPort(r.n.localnet(), "localnet", "unknown", map[string]string{"network_name": physicalNetwork(r.g.Uplink)})
+	external.switchPort(r.n.localnet(), "localnet", "unknown", map[string]string{"network_name": PhysicalNetwork(r.g.Uplink)})
 
 	for _, gateway := range r.g.DefaultGateways {
 		everything := netip.PrefixFrom(netip.IPv4Unspecified(), 0)

@@ -7,9 +7,6 @@ import (
 	"strings"
 )
 
-// PhysicalNetwork is the name that a bridge mapping joins to the bridge of an Uplink.
-func PhysicalNetwork(uplink string) string { return physicalNetwork(uplink) }
-
 // LocalnetPort is the name of the logical switch port that ovn-controller joins to the bridge of an Uplink on a node.
 func LocalnetPort(uplink, node string) string { return names{uplink, node}.localnet() }
 

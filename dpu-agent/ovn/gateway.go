@@ -80,10 +80,6 @@ type LoadBalancer struct {
 
 // Outcome is what became of a Gateway.
 type Outcome struct {
-	// LocalnetPort is the name of the logical switch port that ovn-controller joins to the bridge, by a mapping of
-	// PhysicalNetwork.
-	LocalnetPort    string
-	PhysicalNetwork string
 	// Networks has what became of each network, by name.
 	Networks map[string]NetworkOutcome
 }

@@ -27,8 +27,8 @@ func (n names) external() string     { return "uplink_" + n.uplink + "_ext_" + n
 func (n names) externalPort() string { return n.external() + "-edge" }
 func (n names) localnet() string     { return "uplink_" + n.uplink + "_phys_" + n.node }
 
-// physicalNetwork is the name that a bridge mapping joins to the Uplink's bridge.
-func physicalNetwork(uplink string) string { return "uplink-" + uplink }
+// PhysicalNetwork is the name that a bridge mapping joins to the bridge of an Uplink.
+func PhysicalNetwork(uplink string) string { return "uplink-" + uplink }
 
 func (n names) gateway(p string) string     { return "uplink_" + n.uplink + "_gw_" + p + n.node }
 func (n names) gatewayEdge(p string) string { return n.gateway(p) + "-edge" }

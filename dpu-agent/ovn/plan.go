@@ -58,11 +58,9 @@ func render(v *View, g Gateway) (*desired, Outcome, error) {
 	n := names{uplink: g.Uplink, node: v.node}
 	r := &renderer{
 		v: v, g: g, n: n,
-		d: &desired{guards: map[string][]ovsdb.Operation{}, kept: map[string]bool{}},
-		outcome: Outcome{
-			LocalnetPort: n.localnet(), PhysicalNetwork: physicalNetwork(g.Uplink), Networks: map[string]NetworkOutcome{},
-		},
-		taken: map[int]bool{},
+		d:       &desired{guards: map[string][]ovsdb.Operation{}, kept: map[string]bool{}},
+		outcome: Outcome{Networks: map[string]NetworkOutcome{}},
+		taken:   map[int]bool{},
 	}
 	r.renderEdge()
 	r.admit()
