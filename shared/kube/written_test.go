@@ -77,3 +77,32 @@ func TestDiagnose(t *testing.T) {
 		}
 	}
 }
+
+// A deletion that the watch brings before the answer to a write has come is not undone by that answer: the object would
+// be taken for there until CatchUp is over.
+func TestAnswerAfterTheDeletion(t *testing.T) {
+	at := func(version string) *v1alpha1.UplinkState {
+		s := &v1alpha1.UplinkState{}
+		s.Name, s.ResourceVersion = "s", version
+		return s
+	}
+	var w written[*v1alpha1.UplinkState]
+	w.forget("s", "10")
+	w.put(at("9"))
+	if got, ok := w.get("s"); ok {
+		t.Errorf("version %s is there after its deletion", got.ResourceVersion)
+	}
+	w.put(at("11"))
+	if _, ok := w.get("s"); !ok {
+		t.Error("a successor that was written is not there")
+	}
+	w.gone["s"] = deletion{"20", time.Now().Add(-2 * CatchUp)}
+	w.put(at("12"))
+	if got, _ := w.get("s"); got == nil || got.ResourceVersion != "12" {
+		t.Error("a deletion is remembered for longer than it can matter")
+	}
+	w.forget("other", "30")
+	if _, known := w.gone["s"]; known {
+		t.Error("old deletions are kept")
+	}
+}
