@@ -12,10 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// guestVariable is set in the environment of tests that run in a guest.
-const guestVariable = "OVN_UPLINK_GUEST"
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel/kerneltest"
+)
 
 // Suite is a package whose tests run in the guest.
 type Suite struct {
@@ -40,7 +39,7 @@ type outcome struct {
 // compile builds the test binaries of the suites into dir, with the program that runs them.
 func compile(ctx context.Context, repository, dir string, suites []Suite) error {
 	var run strings.Builder
-	run.WriteString("export " + guestVariable + "=1 HOME=/tmp PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n")
+	run.WriteString("export " + kerneltest.GuestVariable + "=1 HOME=/tmp PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n")
 	for i, s := range suites {
 		binary := fmt.Sprintf("%d.test", i)
 		cmd := exec.CommandContext(ctx, "nice", "-n", "10", "go", "test", "-c", "-o", filepath.Join(dir, binary), "./"+s.Package)

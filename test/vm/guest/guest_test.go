@@ -9,19 +9,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel/kerneltest"
 	"golang.org/x/sys/unix"
 )
 
-func needGuest(t *testing.T) {
-	t.Helper()
-	if os.Getenv("OVN_UPLINK_GUEST") == "" {
-		t.Skip("is about the inside of the virtual machine; test/vm runs it there")
-	}
-}
-
 // TestMachineIsSafe: what the guest sees of the machine it can read and not write, but for one directory.
 func TestMachineIsSafe(t *testing.T) {
-	needGuest(t)
+	kerneltest.NeedGuest(t)
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +38,7 @@ func TestMachineIsSafe(t *testing.T) {
 
 // TestKernelHas: what the tests of other packages need.
 func TestKernelHas(t *testing.T) {
-	needGuest(t)
+	kerneltest.NeedGuest(t)
 	for _, module := range []string{"vrf", "openvswitch", "netdevsim", "geneve", "igb"} {
 		if _, err := os.Stat("/sys/module/" + module); err != nil {
 			t.Errorf("module %s: %v", module, err)
