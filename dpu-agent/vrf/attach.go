@@ -167,10 +167,10 @@ func (w *work) gather(to VRF) (taken, error) {
 	return whole.withFree(held), nil
 }
 
-// inPlace tells whether the interface is in its VRF.
+// inPlace tells whether the interface is in its VRF, and the VRF works.
 func (w *work) inPlace() bool {
 	device, ok := w.byName(w.rec.VRF.Name)
-	return ok && device.vrf && device.table == w.rec.Table && w.link.master == device.index
+	return ok && device.vrf && device.up && device.table == w.rec.Table && w.link.master == device.index
 }
 
 // keep follows what changed on an interface that is attached.
@@ -192,7 +192,7 @@ func (w *work) move(ctx context.Context, whole taken) error {
 	if err != nil {
 		return err
 	}
-	if err := w.adjust(device); err != nil {
+	if err := w.adjust(); err != nil {
 		return err
 	}
 	if w.link.master != device.index {

@@ -66,6 +66,7 @@ func clean(t *testing.T) {
 	cmd.Stdin = strings.NewReader("link del u0\nlink del other\nlink del blue\nlink del red\nlink del br9\n" +
 		"rule del from 192.0.2.5 lookup 100\nrule del from 192.0.2.5 lookup 501\nroute flush table 500\n")
 	_ = cmd.Run() // as most of it is not there
+	_ = exec.Command("ip", "-6", "route", "flush", "table", "500").Run()
 }
 
 func newAttacher(t *testing.T) *Attacher {

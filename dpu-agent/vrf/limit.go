@@ -26,6 +26,9 @@ type drift struct {
 // wait is how long the next repair has to wait.
 func (d *drift) wait(now time.Time) time.Duration { return max(0, d.next.Sub(now)) }
 
+// refused lets the next try wait, but not longer and longer: what stands in the way may go.
+func (d *drift) refused(now time.Time) { d.next = now.Add(firstWait) }
+
 // repaired counts a repair.
 func (d *drift) repaired(now time.Time) {
 	if now.Sub(d.last) > calm+d.next.Sub(d.last) {

@@ -29,16 +29,23 @@ func parseMessage(raw []byte, header int) (message, error) {
 	if len(raw) < header {
 		return message{}, fmt.Errorf("a message of %d bytes has no header of %d", len(raw), header)
 	}
-	parsed, err := nl.ParseRouteAttr(raw[header:])
-	if err != nil {
-		return message{}, fmt.Errorf("read attributes: %w", err)
-	}
 	m := message{header: slices.Clone(raw[:header])}
-	for _, a := range parsed {
-		m.attrs = append(m.attrs, attribute{a.Attr.Type, slices.Clone(a.Value)})
+	for rest := raw[header:]; len(rest) > 0; {
+		size := 0
+		if len(rest) >= unix.SizeofRtAttr {
+			size = int(binary.NativeEndian.Uint16(rest))
+		}
+		if size < unix.SizeofRtAttr || size > len(rest) {
+			return message{}, fmt.Errorf("an attribute of %d bytes among %d", size, len(rest))
+		}
+		m.attrs = append(m.attrs, attribute{binary.NativeEndian.Uint16(rest[2:]), slices.Clone(rest[unix.SizeofRtAttr:size])})
+		rest = rest[min(len(rest), aligned(size)):]
 	}
 	return m, nil
 }
+
+// aligned is where what follows an attribute, or a next hop, of a size begins (RTA_ALIGN of linux/rtnetlink.h).
+func aligned(size int) int { return (size + unix.RTA_ALIGNTO - 1) &^ (unix.RTA_ALIGNTO - 1) }
 
 // bytes is what the kernel takes.
 func (m message) bytes() []byte {

@@ -5,6 +5,7 @@ package vrf
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/ovn-uplink/ovn-uplink/shared/kernel"
 	"golang.org/x/sys/unix"
@@ -99,7 +100,7 @@ func (r route) stage() int {
 	switch {
 	case r.dst.Bits() == 0:
 		return 3 // default
-	case r.direct:
+	case r.direct():
 		return 0 // connected
 	case r.dst.IsSingleIP():
 		return 1 // host
@@ -136,6 +137,18 @@ func (t taken) lacking(v *view) taken {
 }
 
 func (t taken) empty() bool { return len(t.addresses)+len(t.routes) == 0 }
+
+// String names what there is.
+func (t taken) String() string {
+	var names []string
+	for _, a := range t.addresses {
+		names = append(names, "address "+a.String())
+	}
+	for _, r := range t.routes {
+		names = append(names, "route "+r.String())
+	}
+	return strings.Join(names, ", ")
+}
 
 // with adds what the other has and it has not.
 func (t taken) with(o taken) taken {
@@ -197,7 +210,7 @@ func (r route) manner(v *view, link int) manner {
 	for _, o := range v.routes {
 		switch {
 		case o.routeKey != r.routeKey || o.cloned:
-		case r.direct && o.direct && r.dst.Bits() > 0 || o.only(link):
+		case r.direct() && o.direct() && r.dst.Bits() > 0 || o.only(link):
 			m = beside
 		default:
 			return notHere

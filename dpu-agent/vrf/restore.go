@@ -26,7 +26,8 @@ func (m *missing) Error() string { return strings.Join(m.why, "; ") }
 // Routes may need others, or addresses that the kernel still checks for duplicates, so they are tried again for a
 // while. The error is a *missing if something did not return.
 func (w *work) restore(ctx context.Context, want taken) error {
-	deadline := time.Now().Add(w.cfg.Patience)
+	begin := time.Now()
+	deadline, late := begin.Add(w.cfg.Patience), begin.Add(w.cfg.Patience/2)
 	for {
 		if err := w.look(); err != nil {
 			return err
@@ -35,12 +36,12 @@ func (w *work) restore(ctx context.Context, want taken) error {
 		if lacking.empty() {
 			return nil
 		}
-		failed, hopeless := w.tryAll(lacking)
+		failed, hopeless := w.tryAll(lacking, time.Now().After(late))
 		if len(failed.why) > 0 && (hopeless || time.Now().After(deadline)) {
 			return failed
 		}
 		if len(failed.why) == 0 && time.Now().After(deadline) {
-			return &missing{lacking, []string{"somebody removes what is put back"}}
+			return &missing{lacking, []string{"somebody removes what is put back: " + lacking.String()}}
 		}
 		if len(failed.why) == 0 {
 			continue
@@ -61,8 +62,8 @@ func (w *work) lacking(want taken) taken {
 }
 
 // tryAll makes addresses and routes, in order. It is hopeless if all that failed did so for a reason that time does not
-// change.
-func (w *work) tryAll(lacking taken) (failed *missing, hopeless bool) {
+// change. When it is late, routes count as stranded that the kernel does not make.
+func (w *work) tryAll(lacking taken, late bool) (failed *missing, hopeless bool) {
 	failed, hopeless = &missing{}, true
 	for _, a := range lacking.addresses {
 		w.cfg.at("return address")
@@ -74,7 +75,7 @@ func (w *work) tryAll(lacking taken) (failed *missing, hopeless bool) {
 		}
 	}
 	for _, r := range lacking.routes {
-		if err := w.place(r); err != nil {
+		if err := w.place(r, late && !r.direct()); err != nil {
 			failed.routes = append(failed.routes, r)
 			failed.why = append(failed.why, fmt.Sprintf("route %s: %v", r, err))
 			hopeless = hopeless && errors.Is(err, errTaken)
@@ -86,8 +87,9 @@ func (w *work) tryAll(lacking taken) (failed *missing, hopeless bool) {
 // errTaken is why a route cannot return: the kernel has one of the same destination and metric that leaves elsewhere.
 var errTaken = errors.New("another interface has a route of the same destination and metric")
 
-// place makes one route.
-func (w *work) place(r route) error {
+// place makes one route. A stranded one is made without the kernel's looking for a route to its router: when the address
+// is removed that a router was reached by, the kernel keeps its routes, but would not make them.
+func (w *work) place(r route, stranded bool) error {
 	flags := unix.NLM_F_CREATE | unix.NLM_F_EXCL
 	switch r.manner(w.view, w.link.index) {
 	case notHere:
@@ -98,6 +100,9 @@ func (w *work) place(r route) error {
 	}
 	w.cfg.at("return route")
 	err := w.change(unix.RTM_NEWROUTE, flags, r.bytes())
+	if err != nil && !errors.Is(err, unix.EEXIST) && stranded {
+		err = w.change(unix.RTM_NEWROUTE, flags, r.onLink().bytes())
+	}
 	switch {
 	case errors.Is(err, unix.EEXIST):
 		// Made meanwhile, by the kernel or by somebody else: the next look tells.

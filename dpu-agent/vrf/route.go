@@ -32,9 +32,9 @@ type route struct {
 	kind, protocol byte
 	// links are those that it leaves through.
 	links []int
-	// direct is set when no next hop is a router.
-	direct bool
-	source netip.Addr
+	// routers are the next hops that are not on the destination's own network.
+	routers []netip.Addr
+	source  netip.Addr
 	// object is set when the next hops are those of a next-hop object.
 	object bool
 	// expires is set for routes with a lifetime, cloned for cached answers.
@@ -57,7 +57,7 @@ func parseRoute(raw []byte) (route, error) {
 	if err != nil {
 		return route{}, fmt.Errorf("decode a route: %w", err)
 	}
-	r := route{kind: m.header[rtmType], protocol: m.header[rtmProtocol], direct: true}
+	r := route{kind: m.header[rtmType], protocol: m.header[rtmProtocol]}
 	flags := binary.NativeEndian.Uint32(m.header[rtmFlags:])
 	r.cloned = flags&unix.RTM_F_CLONED != 0
 	if info := m.get(unix.RTA_CACHEINFO); len(info) >= 12 { // struct rta_cacheinfo: rta_expires is the third
@@ -70,9 +70,7 @@ func parseRoute(raw []byte) (route, error) {
 	if m.get(unix.RTA_OIF) != nil {
 		r.links = append(r.links, int(m.number(unix.RTA_OIF)))
 	}
-	if m.get(unix.RTA_GATEWAY) != nil || m.get(unix.RTA_VIA) != nil {
-		r.direct = false
-	}
+	r.addRouter(m)
 	if err := r.readHops(m.get(unix.RTA_MULTIPATH)); err != nil {
 		return route{}, err
 	}
@@ -81,6 +79,7 @@ func parseRoute(raw []byte) (route, error) {
 	if table == 0 {
 		table = uint32(m.header[rtmTable])
 	}
+	m.header[rtmTable] = short(table)
 	family := m.header[0]
 	r.routeKey = routeKey{
 		family: family, table: table, tos: m.header[rtmTOS], metric: m.number(unix.RTA_PRIORITY),
@@ -105,12 +104,44 @@ func (r *route) readHops(hops []byte) error {
 		}
 		hops[nexthopFlags] &= keptFlags
 		r.links = append(r.links, int(binary.NativeEndian.Uint32(hops[nexthopIndex:])))
-		if hop.get(unix.RTA_GATEWAY) != nil || hop.get(unix.RTA_VIA) != nil {
-			r.direct = false
-		}
-		hops = hops[min(len(hops), (size+unix.RTA_ALIGNTO-1)&^(unix.RTA_ALIGNTO-1)):]
+		r.addRouter(hop)
+		hops = hops[nextHop(hops):]
 	}
 	return nil
+}
+
+// addRouter adds the router of a next hop.
+func (r *route) addRouter(hop message) {
+	if gateway := hop.address(unix.RTA_GATEWAY); gateway.IsValid() {
+		r.routers = append(r.routers, gateway)
+	}
+	if via := hop.get(unix.RTA_VIA); len(via) > 2 { // struct rtvia: a family, then the address
+		gateway, _ := netip.AddrFromSlice(via[2:])
+		r.routers = append(r.routers, gateway)
+	}
+}
+
+// direct tells whether no next hop is a router.
+func (r route) direct() bool { return len(r.routers) == 0 }
+
+// onLink is the route with routers that the kernel takes to be on the link without looking for a route to them.
+func (r route) onLink() route {
+	hops := slices.Clone(r.get(unix.RTA_MULTIPATH))
+	r.message = r.with(unix.RTA_MULTIPATH, hops)
+	if hops == nil {
+		flags := binary.NativeEndian.Uint32(r.header[rtmFlags:])
+		binary.NativeEndian.PutUint32(r.header[rtmFlags:], flags|unix.RTNH_F_ONLINK)
+	}
+	for len(hops) > 0 {
+		hops[nexthopFlags] |= unix.RTNH_F_ONLINK
+		hops = hops[nextHop(hops):]
+	}
+	return r
+}
+
+// nextHop is where the next next hop of a multipath route begins, after the first.
+func nextHop(hops []byte) int {
+	return min(len(hops), aligned(int(binary.NativeEndian.Uint16(hops))))
 }
 
 // in is the same route in another table.
@@ -120,16 +151,21 @@ func (r route) in(table uint32) route {
 	}
 	r.message = r.with(unix.RTA_TABLE, bytesOf(table))
 	r.table = table
-	r.header[rtmTable] = unix.RT_TABLE_COMPAT // "see RTA_TABLE"
-	if table < 256 {
-		r.header[rtmTable] = byte(table)
-	}
+	r.header[rtmTable] = short(table)
 	return r
 }
 
-// same tells whether both are one route.
+// short is what the header says of a table that RTA_TABLE names.
+func short(table uint32) byte {
+	if table < 256 {
+		return byte(table)
+	}
+	return unix.RT_TABLE_COMPAT
+}
+
+// same tells whether both are one route, whether or not the kernel looks for routes to its routers.
 func (r route) same(o route) bool {
-	return r.routeKey == o.routeKey && bytes.Equal(r.bytes(), o.bytes())
+	return r.routeKey == o.routeKey && bytes.Equal(r.onLink().bytes(), o.onLink().bytes())
 }
 
 // only tells whether the route leaves through a link and no other.

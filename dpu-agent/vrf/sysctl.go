@@ -22,27 +22,20 @@ const strict, loose = "1", "2"
 
 // adjust sets what the interface needs in the VRF, and notes what there was. keep_addr_on_down lets IPv6 addresses
 // outlast the change of the master. Answers to service addresses fail the strict source check: where that is on, it is
-// made loose, on the interface and on a VRF device that is this program's, which packets come in by after it.
-func (w *work) adjust(device link) error {
-	wanted := map[string]string{}
-	wanted[filepath.Join(sysctls, "ipv6/conf", w.link.name, "keep_addr_on_down")] = "1"
-	checked := []string{w.link.name}
-	if device.alias == w.rec.VRF.alias() {
-		checked = append(checked, device.name)
-	}
+// made loose. The kernel looks at the interface that a packet came in by for it, not at its VRF device (seen on 6.1).
+func (w *work) adjust() error {
+	wanted := map[string]string{filepath.Join(sysctls, "ipv6/conf", w.link.name, "keep_addr_on_down"): "1"}
 	all, err := readSysctl(filepath.Join(sysctls, "ipv4/conf/all/rp_filter"))
 	if err != nil {
 		return err
 	}
-	for _, name := range checked {
-		path := filepath.Join(sysctls, "ipv4/conf", name, "rp_filter")
-		own, err := readSysctl(path)
-		if err != nil {
-			return err
-		}
-		if max(all, own) == strict {
-			wanted[path] = loose
-		}
+	check := filepath.Join(sysctls, "ipv4/conf", w.link.name, "rp_filter")
+	own, err := readSysctl(check)
+	if err != nil {
+		return err
+	}
+	if max(all, own) == strict {
+		wanted[check] = loose
 	}
 	changes := map[string]setting{}
 	for path, now := range wanted {

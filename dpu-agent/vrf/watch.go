@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
@@ -137,10 +136,14 @@ func (a *Attacher) check(ctx context.Context, name string) (next time.Duration, 
 	}
 	d := a.drifts[name]
 	if what == "" {
-		if d != nil && time.Since(d.last) > calm {
-			delete(a.drifts, name)
+		next = resync
+		if d != nil {
+			next = calm
+			if time.Since(d.last) > calm {
+				delete(a.drifts, name)
+			}
 		}
-		return resync, w.keep(whole)
+		return next, w.keep(whole)
 	}
 	if d == nil {
 		d = &drift{}
@@ -149,19 +152,26 @@ func (a *Attacher) check(ctx context.Context, name string) (next time.Duration, 
 	if wait := d.wait(time.Now()); wait > 0 {
 		return wait, nil
 	}
-	to := w.rec.VRF
-	err = w.redo(ctx)
+	shown := Drift{VRF: w.rec.VRF, What: what}
+	shown.Err = w.redo(ctx)
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
 	}
-	d.repaired(time.Now())
-	next = max(d.wait(time.Now()), firstWait)
-	if err != nil {
-		d.next = time.Now().Add(retry)
-		next = retry
+	next = calm
+	var problem *uplinkstate.Problem
+	if errors.As(shown.Err, &problem) && problem.Reason == uplinkstate.ReasonUplinkConfigurationConflict {
+		d.refused(time.Now()) // nothing was done
+	} else {
+		d.repaired(time.Now())
 	}
-	shown := Drift{VRF: to, What: what, Err: err, Fighting: d.fighting()}
+	if shown.Err != nil {
+		next = max(retry, d.wait(time.Now()))
+	}
+	shown.Fighting = d.fighting()
 	a.tell(name, shown)
+	if w.rec == nil {
+		delete(a.drifts, name)
+	}
 	return next, nil
 }
 
@@ -179,14 +189,12 @@ func (w *work) drifted() (what string, whole taken, err error) {
 		return fmt.Sprintf("VRF %s is gone", w.rec.VRF.Name), whole, nil
 	case w.link.master != device.index:
 		return fmt.Sprintf("the interface was taken out of VRF %s", device.name), whole, nil
+	case !device.up:
+		return fmt.Sprintf("VRF %s was set down", device.name), whole, nil
 	case !w.inPlace():
 		return fmt.Sprintf("VRF %s was replaced", device.name), whole, nil
 	case !lacking.empty():
-		var names []string
-		for _, r := range lacking.routes {
-			names = append(names, r.String())
-		}
-		return "routes were removed: " + strings.Join(names, ", "), whole, nil
+		return "gone: " + lacking.String(), whole, nil
 	}
 	return "", whole, nil
 }
