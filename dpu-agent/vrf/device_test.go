@@ -37,7 +37,7 @@ func exists(t *testing.T, name string) bool {
 func TestKernelAdoptsVRF(t *testing.T) {
 	newLink(t, few...)
 	ip(t, "link add blue type vrf table 1007", "route add 10.99.0.0/16 via 10.66.0.1 dev other table 1007 onlink")
-	before := settled(t)
+	before := settled(t, snapshot)
 	routes := mainRoutes(t, "table main")
 	a := newAttacher(t)
 	attach(t, a, "u0", blue)
@@ -48,7 +48,7 @@ func TestKernelAdoptsVRF(t *testing.T) {
 		t.Errorf("a VRF of somebody else's got a route of ours: %q", last)
 	}
 	detach(t, a, "u0")
-	wantSnapshot(t, "after detaching", before)
+	wantAsBefore(t, "after detaching", before, snapshot)
 	if !exists(t, "blue") {
 		t.Error("a VRF of somebody else's was removed")
 	}
@@ -58,7 +58,7 @@ func TestKernelAdoptsVRF(t *testing.T) {
 func TestKernelVRFOfTwo(t *testing.T) {
 	newLink(t, few...)
 	ip(t, "link add red type vrf table 555", "link del red")
-	before, routes := settled(t), mainRoutes(t, "table main")
+	before, routes := settled(t, snapshot), mainRoutes(t, "table main")
 	a := newAttacher(t)
 	attach(t, a, "u0", blue)
 	attach(t, a, "other", blue)
@@ -78,7 +78,7 @@ func TestKernelVRFOfTwo(t *testing.T) {
 		t.Error("an empty VRF was left")
 	}
 	detach(t, a, "u0")
-	wantSnapshot(t, "after detaching", before)
+	wantAsBefore(t, "after detaching", before, snapshot)
 }
 
 // TestKernelSysctls: D15. Strict source checks are made loose where they are on, and all returns.
@@ -120,7 +120,7 @@ func readAll(t *testing.T, paths ...string) []string {
 func TestKernelRouteThatCannotReturn(t *testing.T) {
 	newLink(t, few...)
 	ip(t, "link add red type vrf table 555", "link del red")
-	before := settled(t)
+	before := settled(t, snapshot)
 	a := newAttacher(t)
 	attach(t, a, "u0", blue)
 	ip(t, "route add default via 10.66.0.1")
@@ -141,7 +141,7 @@ func TestKernelRouteThatCannotReturn(t *testing.T) {
 	if err := a.Resume(t.Context()); err != nil {
 		t.Error(err)
 	}
-	wantSnapshot(t, "after the obstacle went", before)
+	wantAsBefore(t, "after the obstacle went", before, snapshot)
 }
 
 // TestKernelOwnersRoutes: routing daemons, router advertisements and next-hop objects keep their routes; C9, C13, G7.
@@ -173,12 +173,12 @@ func TestKernelOwnersRoutes(t *testing.T) {
 func TestKernelJournalLost(t *testing.T) {
 	newLink(t, few...)
 	ip(t, "link add red type vrf table 555", "link del red")
-	before := settled(t)
+	before := settled(t, snapshot)
 	attach(t, newAttacher(t), "u0", blue)
 	a := newAttacher(t)
 	attach(t, a, "u0", blue)
 	detach(t, newAttacher(t), "u0")
-	wantSnapshot(t, "after detaching", before)
+	wantAsBefore(t, "after detaching", before, snapshot)
 	if exists(t, "blue") {
 		t.Error("the VRF was left")
 	}

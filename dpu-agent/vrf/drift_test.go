@@ -62,7 +62,7 @@ func (w *watched) await(t *testing.T, what string, is func(Drift) bool) Drift {
 func TestKernelDriftIsRepaired(t *testing.T) {
 	newLink(t, few...)
 	w := watch(t)
-	inside := settled(t)
+	inside := settled(t, snapshot)
 	for _, c := range []struct{ name, command, what string }{
 		{"the interface is taken out", "link set u0 nomaster", "taken out"},
 		{"the VRF is deleted", "link del blue", "VRF blue is gone"},
@@ -77,7 +77,7 @@ func TestKernelDriftIsRepaired(t *testing.T) {
 				t.Errorf("told %+v", d)
 			}
 			t.Logf("told after %s", time.Since(begin).Round(time.Millisecond))
-			wantSnapshot(t, "after the repair", inside)
+			wantAsBefore(t, "after the repair", inside, snapshot)
 			if d, ok := w.Drifted("u0"); ok {
 				t.Errorf("still wrong: %+v", d)
 			}
@@ -163,7 +163,7 @@ func TestKernelFightsAreTold(t *testing.T) {
 func TestKernelGivenAway(t *testing.T) {
 	newLink(t, few...)
 	w := watch(t)
-	inside := settled(t)
+	inside := settled(t, snapshot)
 	ip(t, "link add br9 type bridge", "link set u0 master br9")
 	d := w.await(t, "a conflict", func(d Drift) bool { return d.Err != nil })
 	wantProblem(t, d.Err, uplinkstate.ReasonUplinkConfigurationConflict, "br9", "bridge")
@@ -175,7 +175,7 @@ func TestKernelGivenAway(t *testing.T) {
 	}
 	ip(t, "link del br9")
 	w.await(t, "that it is back", func(d Drift) bool { return d.Err == nil && strings.Contains(d.What, "taken out") })
-	wantSnapshot(t, "after its master let go", inside)
+	wantAsBefore(t, "after its master let go", inside, snapshot)
 }
 
 // TestKernelInterfaceGone: D3. What was taken of an interface goes with it, and another one of its name is another one.

@@ -62,7 +62,7 @@ func TestKernelNothingIsLost(t *testing.T) {
 	ip(t, everything...)
 	// The kernel's rule for VRFs comes with the first of them and stays.
 	ip(t, "link add blue type vrf table 555", "link del blue")
-	before := settled(t)
+	before := settled(t, shown)
 	routes := mainRoutes(t, "table main")
 	if len(routes) < 20 {
 		t.Fatalf("the test has only %q to lose", routes)
@@ -88,7 +88,7 @@ func TestKernelNothingIsLost(t *testing.T) {
 			t.Errorf("D14: the VRF's table ends with %q, want an unreachable default", last)
 		}
 	}
-	attached := settled(t)
+	attached := settled(t, shown)
 	for _, line := range before {
 		if (strings.HasPrefix(line, " 1") || strings.HasPrefix(line, "6 2001") || strings.Contains(line, "lookup")) && !slices.Contains(attached, line) {
 			t.Errorf("gone: %s", line)
@@ -97,14 +97,14 @@ func TestKernelNothingIsLost(t *testing.T) {
 	if err := a.Attach(ctx, "u0", blue); err != nil {
 		t.Errorf("once more: %v", err)
 	}
-	wantSnapshot(t, "after attaching once more", attached)
+	wantAsBefore(t, "after attaching once more", attached, shown)
 
 	begin = time.Now()
 	if err := a.Detach(ctx, "u0"); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("detached in %s", time.Since(begin).Round(time.Millisecond))
-	wantSnapshot(t, "after detaching", before)
+	wantAsBefore(t, "after detaching", before, shown)
 	if names, err := a.journal.interfaces(); err != nil || len(names) > 0 {
 		t.Errorf("the journal still has %q, %v", names, err)
 	}

@@ -80,9 +80,9 @@ func TestKernelKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	outside := settled(t)
+	outside := settled(t, snapshot)
 	attach(t, a, "u0", blue)
-	inside := settled(t)
+	inside := settled(t, snapshot)
 	detach(t, a, "u0")
 	// The index of a VRF that is made anew is another, and shows nowhere in the snapshots.
 
@@ -95,13 +95,13 @@ func TestKernelKilled(t *testing.T) {
 		steps = append(steps, "attach: "+before)
 		resume()
 		if n == 1 {
-			wantSnapshot(t, "killed before the journal was written", outside)
+			wantAsBefore(t, "killed before the journal was written", outside, snapshot)
 			continue
 		}
-		wantSnapshot(t, "attach killed before: "+before, inside)
+		wantAsBefore(t, "attach killed before: "+before, inside, snapshot)
 		detach(t, a, "u0")
 	}
-	wantSnapshot(t, "attached by who was not killed", inside)
+	wantAsBefore(t, "attached by who was not killed", inside, snapshot)
 	for n := 1; ; n++ {
 		before, killed := victim(t, "detach", a.journal.dir, n)
 		if !killed {
@@ -110,16 +110,16 @@ func TestKernelKilled(t *testing.T) {
 		steps = append(steps, "detach: "+before)
 		resume()
 		if n == 1 {
-			wantSnapshot(t, "killed before the journal was written", inside)
+			wantAsBefore(t, "killed before the journal was written", inside, snapshot)
 			continue
 		}
-		wantSnapshot(t, "detach killed before: "+before, outside)
+		wantAsBefore(t, "detach killed before: "+before, outside, snapshot)
 		if got := readAll(t, "/proc/sys/net/ipv4/conf/u0/rp_filter"); got[0] != "1" {
 			t.Errorf("detach killed before %s: rp_filter is %s", before, got[0])
 		}
 		attach(t, a, "u0", blue)
 	}
-	wantSnapshot(t, "detached by who was not killed", outside)
+	wantAsBefore(t, "detached by who was not killed", outside, snapshot)
 	for _, step := range []string{"attach: make VRF", "attach: mark VRF", "attach: set master", "attach: return route", "attach: write journal: attached",
 		"detach: write journal: detaching", "detach: look after master", "detach: return address", "detach: remove VRF", "detach: drop journal"} {
 		if !slices.Contains(steps, step) {

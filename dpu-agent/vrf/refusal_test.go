@@ -56,21 +56,21 @@ func TestKernelRefusals(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			newLink(t, append(few, c.commands...)...)
-			before := settled(t)
+			before := settled(t, snapshot)
 			a := newAttacher(t)
 			a.cfg.Tables = TableRange{500, 899}
 			if c.tables.First != 0 {
 				a.cfg.Tables = c.tables
 			}
 			wantProblem(t, a.Attach(t.Context(), c.iface, blue), c.reason, c.message...)
-			wantSnapshot(t, "afterwards", before)
+			wantAsBefore(t, "afterwards", before, snapshot)
 			if names, err := a.journal.interfaces(); err != nil || len(names) > 0 {
 				t.Errorf("the journal has %q, %v", names, err)
 			}
 			if err := a.Detach(t.Context(), c.iface); err != nil {
 				t.Errorf("detach what was not attached: %v", err)
 			}
-			wantSnapshot(t, "after detaching", before)
+			wantAsBefore(t, "after detaching", before, snapshot)
 		})
 	}
 }

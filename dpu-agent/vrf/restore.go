@@ -28,7 +28,7 @@ func (m *missing) Error() string { return strings.Join(m.why, "; ") }
 func (w *work) restore(ctx context.Context, want taken) error {
 	begin := time.Now()
 	deadline, late := begin.Add(w.cfg.Patience), begin.Add(w.cfg.Patience/2)
-	for {
+	for round := 0; ; round++ {
 		if err := w.look(); err != nil {
 			return err
 		}
@@ -43,8 +43,8 @@ func (w *work) restore(ctx context.Context, want taken) error {
 		if len(failed.why) == 0 && time.Now().After(deadline) {
 			return &missing{lacking, []string{"somebody removes what is put back: " + lacking.String()}}
 		}
-		if len(failed.why) == 0 {
-			continue
+		if len(failed.why) == 0 && round == 0 {
+			continue // to see that it is so
 		}
 		if err := pause(ctx); err != nil {
 			return err

@@ -17,13 +17,15 @@ type result struct {
 	name string
 	// action is "pass", "fail" or "skip" (go doc test2json); empty for a test that did not end.
 	action string
+	// took is in seconds.
+	took   float64
 	output strings.Builder
 	below  []*result
 }
 
 // parse gives the results that the output of a test binary tells of, below one that stands for the package.
 func parse(ctx context.Context, log string) (*result, error) {
-	cmd := exec.CommandContext(ctx, "go", "tool", "test2json")
+	cmd := exec.CommandContext(ctx, "go", "tool", "test2json", "-t") // for the times
 	cmd.Stdin = strings.NewReader(log)
 	events, err := cmd.Output()
 	if err != nil {
@@ -50,7 +52,10 @@ func parse(ctx context.Context, log string) (*result, error) {
 		return r
 	}
 	for line := range bytes.Lines(events) {
-		var e struct{ Action, Test, Output string }
+		var e struct {
+			Action, Test, Output string
+			Elapsed              float64
+		}
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("read the output of test2json: %w", err)
 		}
@@ -58,7 +63,7 @@ func parse(ctx context.Context, log string) (*result, error) {
 		case "output":
 			r.output.WriteString(e.Output)
 		case "pass", "fail", "skip":
-			r.action = e.Action
+			r.action, r.took = e.Action, e.Elapsed
 		}
 	}
 	return all, nil
@@ -82,6 +87,7 @@ func (r *result) report(t *testing.T) {
 	if fault := r.fault(); fault != "" {
 		t.Errorf("%s:\n%s", fault, r.output.String())
 	}
+	t.Logf("%.2f s in the guest", r.took)
 }
 
 // fault says why the test counts as failed, or nothing. One that was skipped has nowhere else to run.

@@ -20,7 +20,7 @@ func TestKernel(t *testing.T) {
 		Suite{Package: "shared/kernel", Tests: "^(TestReadVRF|TestMonitorFollowsNextHopObjects)$"},
 		Suite{Package: "dpu-agent/representor", Tests: "^TestKernel"},
 		Suite{Package: "dpu-agent/service", Tests: "^TestHealthInVRF$"},
-		Suite{Package: "dpu-agent/vrf", Tests: "^TestKernel", Timeout: 3 * time.Minute},
+		Suite{Package: "dpu-agent/vrf", Tests: "^TestKernel", Timeout: 8 * time.Minute},
 	)
 }
 
