@@ -25,7 +25,9 @@ GO_MINOR=26
 # file if it starts with /), and the systemd units that it would start.
 packages() {
 	cat <<-LIST
+		busybox-static     busybox
 		ca-certificates    /etc/ssl/certs/ca-certificates.crt
+		cpio               cpio
 		curl               curl
 		ethtool            ethtool
 		etcd-server        etcd                 etcd.service
@@ -33,14 +35,17 @@ packages() {
 		git                git
 		iproute2           ip
 		iputils-ping       ping
+		kmod               depmod
 		libc6-dev          /usr/include/stdlib.h
 		make               make
 		openvswitch-switch ovs-vswitchd         openvswitch-switch.service
 		ovn-central        ovn-northd           ovn-central.service ovn-northd.service ovn-ovsdb-server-nb.service ovn-ovsdb-server-sb.service
 		ovn-host           ovn-controller       ovn-host.service ovn-controller.service
 		procps             ps
+		qemu-system-x86    qemu-system-x86_64
 		shellcheck         shellcheck
 		tcpdump            tcpdump
+		xz-utils           xz
 	LIST
 }
 

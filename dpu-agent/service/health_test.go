@@ -118,7 +118,7 @@ func TestHealthOfDevice(t *testing.T) {
 func TestHealthInVRF(t *testing.T) {
 	node, outside := kerneltest.NewNamespace(t), kerneltest.NewNamespace(t)
 	if err := node.TryIP("link add vrf-blue type vrf table 1007"); err != nil {
-		t.Skipf("this kernel has no VRF: %v", err)
+		t.Skipf("this kernel has no VRF, test/vm runs it on one that has: %v", err)
 	}
 	node.IP("link set vrf-blue up", "link add e0 type veth peer name e1", "link set e0 master vrf-blue", "link set e0 up",
 		"addr add 192.0.2.5/24 dev e0", fmt.Sprintf("link set e1 netns /proc/%d/fd/%d", os.Getpid(), outside.Handle))

@@ -130,7 +130,7 @@ func awaitOperState(t *testing.T, ns *kerneltest.Namespace, want OperState) {
 func TestReadVRF(t *testing.T) {
 	ns := newVeth(t)
 	if err := ns.TryIP("link add vrf-blue type vrf table 1007"); err != nil {
-		t.Skipf("this kernel has no VRF: %v", err)
+		t.Skipf("this kernel has no VRF, test/vm runs it on one that has: %v", err)
 	}
 	ns.IP("link set vrf-blue up", "addr add 192.0.2.5/24 dev ens3", "link add e4 type veth peer name e4-peer", "link set e4-peer up",
 		"link set e4 up", "addr add 198.51.100.5/24 dev e4", "route add default via 198.51.100.1")
@@ -235,7 +235,7 @@ func TestMonitorFollowsNextHopObjects(t *testing.T) {
 	ns := newVeth(t)
 	ns.IP("addr add 192.0.2.5/24 dev ens3", "addr add 2001:db8::5/64 dev ens3 nodad")
 	if err := ns.TryIP("nexthop add id 1 via 192.0.2.1 dev ens3"); err != nil {
-		t.Skipf("this kernel has no next-hop objects: %v", err)
+		t.Skipf("this kernel has no next-hop objects, test/vm runs it on one that has: %v", err)
 	}
 	ns.IP("nexthop add id 2 via 2001:db8::1 dev ens3")
 	awaitOperState(t, ns, OperUp)
