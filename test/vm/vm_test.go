@@ -24,6 +24,11 @@ func TestKernel(t *testing.T) {
 	)
 }
 
+// TestRouting runs the product, with its API server, Open vSwitch, OVN and FRR, on a kernel that has VRFs.
+func TestRouting(t *testing.T) {
+	Run(t, Suite{Package: "test/integration", Tests: "^TestKernel", Timeout: 15 * time.Minute, Lab: true})
+}
+
 // TestEdits: a kernel whose source is another one is told from one that was edited.
 func TestEdits(t *testing.T) {
 	e := edit{line: "struct b {", before: "x\n", after: "y\n"}
@@ -45,7 +50,7 @@ func TestExitCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	s := shares{tests: filepath.Join(dir, "tests"), out: filepath.Join(dir, "out"), repository: filepath.Join(dir, "repository")}
+	s := shares{tests: filepath.Join(dir, "tests"), out: filepath.Join(dir, "out"), repository: filepath.Join(dir, "repository"), memory: memory}
 	for _, d := range []string{s.tests, s.out, s.repository} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
