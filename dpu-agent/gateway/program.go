@@ -49,7 +49,7 @@ func (r *Role) program(ctx context.Context, state *v1alpha1.UplinkState, active 
 		rest, err := r.takeDown(ctx, uplink)
 		return problems(active), sooner(rest, again), errors.Join(vrfErr, err)
 	}
-	var learned []ovn.Route
+	learned := r.learn(uplink, r.interfaceOf(host.Data, place), vrf, host.Data, active)
 	wish := r.wish(uplink, view, host.Data, served, vrf, learned)
 	flows, err := r.bridgeFlows(ctx, place, host.Data, learned)
 	if err != nil {

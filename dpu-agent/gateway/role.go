@@ -14,6 +14,7 @@ import (
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/locate"
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/openflow"
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/ovn"
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/routeimport"
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/service"
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/vrf"
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
@@ -32,6 +33,7 @@ type Role struct {
 	observer  *locate.Observer
 	flows     *openflow.Programmer
 	routing   *routing
+	importer  *routeimport.Importer
 	loop      *reconcile.Loop
 	nudge     *nudge
 	intruders uplinkstate.Intruders
@@ -48,6 +50,7 @@ type Role struct {
 	outcomes map[string]ovn.Outcome                             // what OVN had last, by Uplink
 	bridges  map[string]string                                  // where the flows of each Uplink are
 	said     map[string]string                                  // service conflicts that were logged, by Uplink
+	noted    map[string]string                                  // what was logged about imported routes, by Uplink
 	checks   map[string]map[service.Place][]service.HealthCheck // health checks to answer, by Uplink
 }
 
@@ -64,6 +67,9 @@ func New(rc *rest.Config, observer *locate.Observer, config Config) (*Role, erro
 	observer.OVS.OnChange((&outlook{ovs: observer.OVS, pass: r.nudge.now}).changed)
 	observer.OnCardChange(r.nudge.now)
 	r.flows.OnDrift(func(string) { r.nudge.now() })
+	r.importer = routeimport.New(routeimport.Config{
+		Grace: config.ImportGrace, Resync: config.Resync, OnChange: r.loop.Add, Metrics: routeimport.Prometheus(),
+	})
 	return r, nil
 }
 
@@ -76,7 +82,7 @@ func newRole(observer *locate.Observer, config Config) *Role {
 		}),
 		activity: activity{dynamic: config.Dynamic, grace: config.InactiveGrace, left: map[string]time.Time{}},
 		waits:    waits{}, outcomes: map[string]ovn.Outcome{}, bridges: map[string]string{},
-		said: map[string]string{}, checks: map[string]map[service.Place][]service.HealthCheck{},
+		said: map[string]string{}, noted: map[string]string{}, checks: map[string]map[service.Place][]service.HealthCheck{},
 	}
 	r.routing = newRouting(config.VRF, r.drifted)
 	return r
@@ -156,6 +162,9 @@ func (r *Role) Ready() error {
 	if err := w.nb.Ready(); err != nil {
 		return fmt.Errorf("waiting for the northbound database of OVN: %w", err)
 	}
+	if err := r.importer.Ready(); err != nil {
+		return err
+	}
 	return kube.AllReady(w.sources...)
 }
 
@@ -165,6 +174,9 @@ func (r *Role) Healthy(now time.Time) error {
 		if err := w.nb.Healthy(now); err != nil {
 			return err
 		}
+	}
+	if err := r.importer.Healthy(now); err != nil {
+		return err
 	}
 	return r.loop.Healthy(now)
 }

@@ -27,6 +27,9 @@ func (r *Role) takeDown(ctx context.Context, uplink string) (rest time.Duration,
 		r.bridges[uplink] = name // the mapping goes before the flows
 	}
 	r.listen(uplink, nil, "", nil)
+	if r.importer != nil { // a command has none
+		r.importer.Forget(uplink)
+	}
 	var ovnErr error
 	if !r.withoutOVN {
 		_, ovnErr = r.nb.Remove(ctx, uplink)
@@ -136,6 +139,7 @@ func (r *Role) patched(view *bridge.View, name string) bool {
 // forget drops what is remembered of an Uplink.
 func (r *Role) forget(uplink string) {
 	delete(r.said, uplink)
+	delete(r.noted, uplink)
 	r.routing.forget(uplink)
 	for _, what := range []string{"state of ", "trouble with ", "patch port of ", "farewell of "} {
 		r.waits.end(what + uplink)

@@ -16,14 +16,9 @@ import (
 
 // wish is what OVN is to have of an Uplink. In a VRF there are no default routes but those that BGP taught.
 func (r *Role) wish(uplink string, view *bridge.View, host uplinkstate.HostData, served []tenant, vrf string, learned []ovn.Route) ovn.Gateway {
-	g := ovn.Gateway{Uplink: uplink, Chassis: view.Chassis, MAC: host.MAC, Addresses: host.Addresses}
+	g := ovn.Gateway{Uplink: uplink, Chassis: view.Chassis, MAC: host.MAC, Addresses: host.Addresses, Routes: learned}
 	if vrf == "" {
 		g.DefaultGateways = host.Gateways
-	}
-	for _, route := range learned {
-		if route.Prefix.Bits() > 0 || !slices.Contains(g.DefaultGateways, route.NextHop) {
-			g.Routes = append(g.Routes, route)
-		}
 	}
 	balancers := r.servicesOf(uplink, host, vrf, served)
 	for i, t := range served {

@@ -65,6 +65,7 @@ func (r *Role) look(node string) (*world, error) {
 		func(ctx context.Context) { _ = w.nb.Run(ctx) },
 		func(ctx context.Context) { _ = r.flows.Run(ctx) },
 		func(ctx context.Context) { _ = r.routing.vrfs.Watch(ctx) },
+		func(ctx context.Context) { _ = r.importer.Run(ctx) },
 	}
 	if err := w.advertise(r.rest, r.nudge.now); err != nil {
 		return nil, err
