@@ -197,13 +197,13 @@ func (i *Importer) conclude(l look, c *content, settled bool, now time.Time) (ch
 func (i *Importer) log(uplink string, old, v *View, before, after state) {
 	log := i.config.Logger.With("uplink", uplink, "routes", len(v.Routes))
 	switch {
-	case !before.emptied.Equal(after.emptied) && !after.emptied.IsZero():
-		i.config.Metrics.Emptied(uplink)
-		log.Info("The routes of an Uplink are not in the kernel any more, waiting for them to come back", "until", v.Kept, "cause", v.Absent)
-	case !before.emptied.IsZero() && after.emptied.IsZero():
-		log.Info("The routes of an Uplink are what the kernel has again", "before", len(old.Routes))
 	case !before.known:
 		log.Info("Routes of an Uplink are imported", "note", v.Note())
+	case !after.emptied.IsZero() && !before.emptied.Equal(after.emptied):
+		i.config.Metrics.Emptied(uplink)
+		log.Info("All routes of an Uplink have gone, they are kept for a while", "until", v.Kept, "cause", v.Absent)
+	case !before.emptied.IsZero() && after.emptied.IsZero():
+		log.Info("The routes of an Uplink are those of the kernel again", "before", len(old.Routes))
 	default:
 		log.Debug("Routes of an Uplink changed", "before", len(old.Routes), "note", v.Note())
 	}

@@ -29,7 +29,11 @@ const (
 )
 
 // rtnetlink asks the kernel. It has one user at a time.
-type rtnetlink struct{ handle nl.SocketHandle }
+type rtnetlink struct {
+	handle nl.SocketHandle
+	// routesBefore and hopsBefore are how many there were in the last read: about as many are to be expected.
+	routesBefore, hopsBefore int
+}
 
 func openRtnetlink(ns *netns.NsHandle) (*rtnetlink, error) {
 	socket, err := nl.GetNetlinkSocketAt(namespace(ns), netns.None(), unix.NETLINK_ROUTE)
@@ -43,7 +47,7 @@ func openRtnetlink(ns *netns.NsHandle) (*rtnetlink, error) {
 	}
 	// Has the kernel filter lists by table and protocol. Kernels before 4.20 do not know it; what comes is filtered again.
 	_ = unix.SetsockoptInt(socket.GetFd(), unix.SOL_NETLINK, unix.NETLINK_GET_STRICT_CHK, 1)
-	return &rtnetlink{nl.SocketHandle{Socket: socket}}, nil
+	return &rtnetlink{handle: nl.SocketHandle{Socket: socket}}, nil
 }
 
 func (r *rtnetlink) close() { _ = r.handle.Socket.Close() }
@@ -118,7 +122,7 @@ func (r *rtnetlink) read(ctx context.Context, table uint32) (*content, error) {
 }
 
 func (r *rtnetlink) readOnce(table uint32) (*content, error) {
-	c := &content{own: map[netip.Prefix]bool{}}
+	c := &content{routes: make([]route, 0, r.routesBefore), hops: make([]hop, 0, r.hopsBefore), own: map[netip.Prefix]bool{}}
 	implicit := false
 	err := r.routes(table, unix.RTPROT_BGP, func(raw []byte) (err error) {
 		var one route
@@ -138,6 +142,7 @@ func (r *rtnetlink) readOnce(table uint32) (*content, error) {
 			return nil, err
 		}
 	}
+	r.routesBefore, r.hopsBefore = len(c.routes), len(c.hops)
 	return c, r.readOwn(c, table)
 }
 

@@ -122,7 +122,8 @@ func (r *Router) Run(name string, args ...string) {
 		close(d.ended)
 	}()
 	for deadline := time.Now().Add(startTime); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := r.vtysh("-d", name, "-c", "show version"); err == nil {
+		_, err := r.vtysh("-d", name, "-c", "show version")
+		if err == nil {
 			return
 		}
 		select {
@@ -131,7 +132,7 @@ func (r *Router) Run(name string, args ...string) {
 		default:
 		}
 		if time.Now().After(deadline) {
-			r.t.Fatalf("%s does not answer; its log: %s", name, r.Log())
+			r.t.Fatalf("%s does not answer: %v", name, err)
 		}
 	}
 }
