@@ -28,8 +28,8 @@ func cut(b []byte) (first attribute, rest []byte, err error) {
 	if size < unix.SizeofRtAttr || size > len(b) {
 		return attribute{}, nil, fmt.Errorf("attribute of %d bytes among %d: %w", size, len(b), errShort)
 	}
-	first = attribute{kind: binary.NativeEndian.Uint16(b[2:]) &^ (unix.NLA_F_NESTED | unix.NLA_F_NET_BYTEORDER), value: b[unix.SizeofRtAttr:size]}
-	return first, b[min(len(b), aligned(size)):], nil
+	kind := binary.NativeEndian.Uint16(b[2:]) &^ (unix.NLA_F_NESTED | unix.NLA_F_NET_BYTEORDER)
+	return attribute{kind, b[unix.SizeofRtAttr:size]}, b[min(len(b), aligned(size)):], nil
 }
 
 // aligned is where what follows an attribute, or a next hop, of a size begins (RTA_ALIGN of linux/rtnetlink.h).

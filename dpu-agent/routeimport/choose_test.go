@@ -47,57 +47,72 @@ func TestChoose(t *testing.T) {
 			content: (&contentOf{}).add(p, 20, nil, via("192.0.2.2"), via("192.0.2.1"), via("192.0.2.2")),
 			want:    []string{p + " 192.0.2.1", p + " 192.0.2.2"},
 		},
-		"C2: a leg elsewhere": {content: (&contentOf{}).add(p, 20, nil, elsewhere, via("192.0.2.1")), want: []string{p + " 192.0.2.1"}},
-		"all legs elsewhere":  {content: (&contentOf{}).add(p, 20, nil, elsewhere, elsewhere)},
-		"a dead leg":          {content: (&contentOf{}).add(p, 20, nil, dead, via("192.0.2.1")), want: []string{p + " 192.0.2.1"}},
+		"C2: a leg elsewhere": {content: (&contentOf{}).
+			add(p, 20, nil, elsewhere, via("192.0.2.1")), want: []string{p + " 192.0.2.1"}},
+		"all legs elsewhere": {content: (&contentOf{}).add(p, 20, nil, elsewhere, elsewhere)},
+		"a dead leg": {content: (&contentOf{}).
+			add(p, 20, nil, dead, via("192.0.2.1")), want: []string{p + " 192.0.2.1"}},
 		"a dead route, and one of a higher metric": {
-			content: (&contentOf{}).add(p, 20, nil, dead).add(p, 30, nil, via("192.0.2.1")), want: []string{p + " 192.0.2.1"},
+			content: (&contentOf{}).add(p, 20, nil, dead).
+				add(p, 30, nil, via("192.0.2.1")), want: []string{p + " 192.0.2.1"},
 		},
-		"the lower metric":               {content: (&contentOf{}).add(p, 30, nil, via("192.0.2.1")).add(p, 20, nil, via("192.0.2.2")), want: []string{p + " 192.0.2.2"}},
-		"the lower metric is elsewhere":  {content: (&contentOf{}).add(p, 30, nil, via("192.0.2.1")).add(p, 20, nil, elsewhere)},
+		"the lower metric": {content: (&contentOf{}).add(p, 30, nil, via("192.0.2.1")).
+			add(p, 20, nil, via("192.0.2.2")), want: []string{p + " 192.0.2.2"}},
+		"the lower metric is elsewhere": {content: (&contentOf{}).add(p, 30, nil, via("192.0.2.1")).
+			add(p, 20, nil, elsewhere)},
 		"C11: the lower metric discards": {content: (&contentOf{}).add(p, 30, nil, via("192.0.2.1")).add(p, 20, discards)},
 		"C11: the higher metric discards": {
 			content: (&contentOf{}).add(p, 30, discards).add(p, 20, nil, via("192.0.2.1")), want: []string{p + " 192.0.2.1"},
 		},
 		"the same metric, IPv4: the kernel uses the first": {
-			content: (&contentOf{}).add(p, 20, nil, via("192.0.2.2")).add(p, 20, nil, via("192.0.2.1")), want: []string{p + " 192.0.2.2"},
+			content: (&contentOf{}).add(p, 20, nil, via("192.0.2.2")).
+				add(p, 20, nil, via("192.0.2.1")), want: []string{p + " 192.0.2.2"},
 		},
 		"the same metric, IPv6: they share": {
-			content: (&contentOf{}).add(p6, 20, nil, via("fe80::2")).add(p6, 20, nil, via("fe80::1")).add(p6, 30, nil, via("fe80::3")),
-			want:    []string{p6 + " fe80::1", p6 + " fe80::2"},
+			content: (&contentOf{}).add(p6, 20, nil, via("fe80::2")).add(p6, 20, nil, via("fe80::1")).
+				add(p6, 30, nil, via("fe80::3")),
+			want: []string{p6 + " fe80::1", p6 + " fe80::2"},
 		},
 		"for some packets only": {
-			content: (&contentOf{}).add(p, 0, special, via("192.0.2.2")).add(p, 20, nil, via("192.0.2.1")).add(p6, 20, nil, via("fe80::1")).add(p6, 20, special, via("fe80::2")),
-			want:    []string{p + " 192.0.2.1", p6 + " fe80::1"},
+			content: (&contentOf{}).add(p, 0, special, via("192.0.2.2")).add(p, 20, nil, via("192.0.2.1")).
+				add(p6, 20, nil, via("fe80::1")).add(p6, 20, special, via("fe80::2")),
+			want: []string{p + " 192.0.2.1", p6 + " fe80::1"},
 		},
 		"C10: default routes are routes": {
 			content: (&contentOf{}).add("0.0.0.0/0", 20, nil, via("192.0.2.1")).add("::/0", 20, nil, via("fe80::1")),
 			want:    []string{"0.0.0.0/0 192.0.2.1", "::/0 fe80::1"},
 		},
 		"IPv4 by IPv6, which the schema does not know": {
-			content: (&contentOf{}).add(p, 20, nil, via("fe80::1"), via("192.0.2.1")).add("203.0.114.0/24", 20, nil, via("fe80::1")).add("203.0.115.0/24", 20, nil, via("169.254.0.1")),
-			want:    []string{p + " 192.0.2.1"}, ignored: Ignored{ViaIPv6: 3},
+			content: (&contentOf{}).add(p, 20, nil, via("fe80::1"), via("192.0.2.1")).
+				add("203.0.114.0/24", 20, nil, via("fe80::1")).add("203.0.115.0/24", 20, nil, via("169.254.0.1")),
+			want: []string{p + " 192.0.2.1"}, ignored: Ignored{ViaIPv6: 3},
 		},
 		"IPv4 by IPv6, which it knows": {
-			domain:  Domain{IPv4ViaIPv6: true},
-			content: (&contentOf{}).add(p, 20, nil, via("fe80::1"), via("192.0.2.1")).add("203.0.115.0/24", 20, nil, via("169.254.0.1")),
-			want:    []string{p + " 192.0.2.1", p + " fe80::1"}, ignored: Ignored{ViaIPv6: 1},
+			domain: Domain{IPv4ViaIPv6: true},
+			content: (&contentOf{}).add(p, 20, nil, via("fe80::1"), via("192.0.2.1")).
+				add("203.0.115.0/24", 20, nil, via("169.254.0.1")),
+			want: []string{p + " 192.0.2.1", p + " fe80::1"}, ignored: Ignored{ViaIPv6: 1},
 		},
 		"on the link": {content: (&contentOf{}).add(p, 20, nil, hop{link: here}), ignored: Ignored{NoGateway: 1}},
 		"G12: pod subnets, all of them, and what is inside, not what is around": {
 			domain: Domain{Skip: prefixes("10.128.0.0/14", "10.200.0.0/16", "2001:db8:1::/48")},
-			content: (&contentOf{}).add("10.128.0.0/14", 20, nil, via("192.0.2.1")).add("10.129.0.0/24", 20, nil, via("192.0.2.1")).add("10.200.3.4/32", 20, nil, via("192.0.2.1")).
-				add("10.0.0.0/8", 20, nil, via("192.0.2.1")).add("2001:db8:1:5::/64", 20, nil, via("fe80::1")).add("2001:db8::/32", 20, nil, via("fe80::1")).add("10.128.7.0/24", 20, nil, elsewhere),
+			content: (&contentOf{}).add("10.128.0.0/14", 20, nil, via("192.0.2.1")).
+				add("10.129.0.0/24", 20, nil, via("192.0.2.1")).add("10.200.3.4/32", 20, nil, via("192.0.2.1")).
+				add("10.0.0.0/8", 20, nil, via("192.0.2.1")).add("2001:db8:1:5::/64", 20, nil, via("fe80::1")).
+				add("2001:db8::/32", 20, nil, via("fe80::1")).add("10.128.7.0/24", 20, nil, elsewhere),
 			want: []string{"10.0.0.0/8 192.0.2.1", "2001:db8::/32 fe80::1"}, ignored: Ignored{Skipped: 4},
 		},
 		"the node's own": {
-			own:     []string{"192.0.2.0/24", "192.0.2.5/32"},
-			content: (&contentOf{}).add("192.0.2.0/24", 20, nil, via("192.0.2.1")).add("192.0.2.5/32", 20, nil, via("192.0.2.1")).add("192.0.2.7/32", 20, nil, via("192.0.2.1")),
-			want:    []string{"192.0.2.7/32 192.0.2.1"}, ignored: Ignored{Skipped: 2},
+			own: []string{"192.0.2.0/24", "192.0.2.5/32"},
+			content: (&contentOf{}).add("192.0.2.0/24", 20, nil, via("192.0.2.1")).
+				add("192.0.2.5/32", 20, nil, via("192.0.2.1")).add("192.0.2.7/32", 20, nil, via("192.0.2.1")),
+			want: []string{"192.0.2.7/32 192.0.2.1"}, ignored: Ignored{Skipped: 2},
 		},
 		"link-local, multicast, loopback": {
-			content: (&contentOf{}).add("169.254.0.0/16", 20, nil, via("192.0.2.1")).add("224.0.0.0/4", 20, nil, via("192.0.2.1")).add("127.0.0.0/8", 20, nil, via("192.0.2.1")).
-				add("fe80::/10", 20, nil, via("fe80::1")).add("ff00::/8", 20, nil, via("fe80::1")).add("ff02::1/128", 20, nil, via("fe80::1")),
+			content: (&contentOf{}).add("169.254.0.0/16", 20, nil, via("192.0.2.1")).
+				add("224.0.0.0/4", 20, nil, via("192.0.2.1")).add("127.0.0.0/8", 20, nil, via("192.0.2.1")).
+				add("fe80::/10", 20, nil, via("fe80::1")).add("ff00::/8", 20, nil, via("fe80::1")).
+				add("ff02::1/128", 20, nil, via("fe80::1")),
 			ignored: Ignored{Skipped: 6},
 		},
 	}
@@ -116,14 +131,17 @@ func TestChoose(t *testing.T) {
 }
 
 func TestObjectsWays(t *testing.T) {
-	all := objects{1: {id: 1, hop: via("192.0.2.1")}, 2: {id: 2, hop: via("192.0.2.2")}, 3: {id: 3, discards: true}, 4: {id: 4, group: []uint32{1, 2}}, 5: {id: 5, group: []uint32{2, 9}}}
+	all := objects{1: {id: 1, hop: via("192.0.2.1")}, 2: {id: 2, hop: via("192.0.2.2")}, 3: {id: 3, discards: true},
+		4: {id: 4, group: []uint32{1, 2}}, 5: {id: 5, group: []uint32{2, 9}}}
 	tests := map[string]struct {
 		id    uint32
 		want  []hop
 		whole bool
 	}{
-		"one": {id: 1, want: []hop{via("192.0.2.1")}, whole: true}, "a blackhole": {id: 3, whole: true}, "one that is not there": {id: 8},
-		"a group": {id: 4, want: []hop{via("192.0.2.1"), via("192.0.2.2")}, whole: true}, "a group with one that is not there": {id: 5, want: []hop{via("192.0.2.2")}},
+		"one": {id: 1, want: []hop{via("192.0.2.1")}, whole: true}, "a blackhole": {id: 3, whole: true},
+		"one that is not there":              {id: 8},
+		"a group":                            {id: 4, want: []hop{via("192.0.2.1"), via("192.0.2.2")}, whole: true},
+		"a group with one that is not there": {id: 5, want: []hop{via("192.0.2.2")}},
 	}
 	for name, test := range tests {
 		if got, whole := all.ways(test.id, nil); !slices.Equal(got, test.want) || whole != test.whole {

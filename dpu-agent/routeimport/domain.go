@@ -87,6 +87,14 @@ func number(n int, one, several string) string {
 	return fmt.Sprintf("%d %s", n, several)
 }
 
+// normal is the domain with Skip in one order, and its own.
+func (d Domain) normal() Domain {
+	d.Skip = slices.Clone(d.Skip)
+	slices.SortFunc(d.Skip, comparePrefixes)
+	d.Skip = slices.Compact(d.Skip)
+	return d
+}
+
 // sameSource tells whether two domains are read from the same place.
 func (d *Domain) sameSource(o *Domain) bool { return d.VRF == o.VRF && d.Interface == o.Interface }
 
@@ -106,5 +114,6 @@ func (d *Domain) skips(p netip.Prefix) bool {
 
 // differs tells whether a view has something else to tell than another one.
 func (v *View) differs(o *View) bool {
-	return v.Known != o.Known || !v.Kept.Equal(o.Kept) || v.Absent != o.Absent || v.Ignored != o.Ignored || !slices.Equal(v.Routes, o.Routes)
+	return v.Known != o.Known || !v.Kept.Equal(o.Kept) || v.Absent != o.Absent || v.Ignored != o.Ignored ||
+		!slices.Equal(v.Routes, o.Routes)
 }

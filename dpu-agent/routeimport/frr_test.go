@@ -39,8 +39,9 @@ type pair struct {
 	watch           *watch
 }
 
-// newPair makes them and waits until the node has learned the routes. vrf is empty or the name of a VRF for the node.
-func newPair(t *testing.T, vrf string, grace time.Duration) pair {
+// newPair makes them and waits until the node has learned the routes, of which there may be more than those of learned.
+// vrf is empty or the name of a VRF for the node.
+func newPair(t *testing.T, vrf string, grace time.Duration, more ...string) pair {
 	t.Helper()
 	p := pair{node: kerneltest.NewNamespace(t), outside: kerneltest.NewNamespace(t)}
 	in := ""
@@ -60,9 +61,10 @@ func newPair(t *testing.T, vrf string, grace time.Duration) pair {
 	p.watch = start(t, Config{Namespace: &p.node.Handle, Grace: grace})
 	p.watch.Want("u", Domain{Interface: "ext0", VRF: vrf})
 	p.watch.awaitRoutes("nothing yet")
-	p.speaker = frrtest.Start(t, p.outside.Handle, speaker(2, 1, "", "203.0.113.0/24", "203.0.114.0/24", "203.0.115.7/32", "0.0.0.0/0"))
+	more = append(more, "203.0.113.0/24", "203.0.114.0/24", "203.0.115.7/32", "0.0.0.0/0")
+	p.speaker = frrtest.Start(t, p.outside.Handle, speaker(2, 1, "", more...))
 	p.router = frrtest.Start(t, p.node.Handle, speaker(1, 2, in, "198.51.100.0/24"))
-	p.watch.awaitRoutes("the routes", learned...)
+	p.watch.await("the routes", func(v View) bool { return len(v.Routes) == len(more) })
 	return p
 }
 
@@ -75,13 +77,13 @@ func TestRoutingDaemon(t *testing.T) { testRoutingDaemon(t, "") }
 func TestKernelRoutingDaemonInVRF(t *testing.T) { testRoutingDaemon(t, "blue") }
 
 func testRoutingDaemon(t *testing.T, vrf string) {
-	p := newPair(t, vrf, 8*time.Second)
+	p := newPair(t, vrf, 15*time.Second)
 	withdraw := func(network string, want []string) {
 		t.Helper()
 		begin := time.Now()
-		p.speaker.Vtysh("configure terminal", "router bgp 65002", "address-family ipv4 unicast", "no network "+network)
+		p.speaker.Tell(frrtest.BGP, "configure terminal", "router bgp 65002", "address-family ipv4 unicast", "no network "+network)
 		if took := p.watch.awaitRoutes("a withdrawal", want...); took > time.Second {
-			t.Errorf("a withdrawal was followed %s after vtysh had ended", took)
+			t.Errorf("a withdrawal was followed %s after it was told", took)
 		}
 		t.Logf("withdrawn and followed in %s", time.Since(begin).Round(time.Millisecond))
 	}
@@ -122,4 +124,21 @@ func testRoutingDaemon(t *testing.T, vrf string) {
 	if got := texts(p.watch.Routes("u").Routes); !slices.Equal(got, nil) {
 		t.Errorf("routes are %q", got)
 	}
+}
+
+// TestRoutingDaemonWithManyRoutes: zebra takes thousands of routes back one by one, and brings them one by one.
+func TestRoutingDaemonWithManyRoutes(t *testing.T) {
+	p := newPair(t, "", defaultGrace, many(5000, "%d.%d.%d.0/24")...)
+	all := texts(p.watch.Routes("u").Routes)
+	p.router.Kill(frrtest.BGP)
+	p.watch.await("that zebra took the routes back", func(v View) bool { return !v.Kept.IsZero() })
+	p.watch.stays("bgpd is dead", time.Second, all...)
+	p.router.Run(frrtest.BGP)
+	p.watch.await("the routes again", func(v View) bool { return v.Kept.IsZero() })
+	p.watch.stays("bgpd has learned", time.Second, all...)
+	t.Logf("%d reads", len(p.watch.reads))
+	begin := time.Now()
+	p.speaker.Tell(frrtest.BGP, "configure terminal", "router bgp 65002", "address-family ipv4 unicast", "no network "+learned[0][:9])
+	p.watch.awaitRoutes("a withdrawal", all[1:]...)
+	t.Logf("withdrawn and followed in %s", time.Since(begin).Round(time.Millisecond))
 }

@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long something may take that takes milliseconds on an idle machine.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // watch runs an importer until the test ends.
 type watch struct {

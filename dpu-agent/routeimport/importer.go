@@ -101,6 +101,7 @@ func New(c Config) *Importer {
 // domain whose VRF or Interface is another one has nothing to do with the one before: its routes are gone at once. An
 // Uplink whose interface is not known for a moment should go on to be wanted as it was.
 func (i *Importer) Want(uplink string, wanted Domain) {
+	wanted = wanted.normal()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	d, ok := i.domains[uplink]

@@ -24,7 +24,8 @@ func messageOf(header []byte, attrs ...*nl.RtAttr) []byte {
 
 func routeHeader(family, bits, table byte, flags uint32) []byte {
 	header := make([]byte, unix.SizeofRtMsg)
-	header[0], header[rtmDstLength], header[rtmTable], header[rtmProtocol], header[rtmType] = family, bits, table, unix.RTPROT_BGP, unix.RTN_UNICAST
+	header[0], header[rtmDstLength], header[rtmTable], header[rtmProtocol], header[rtmType] = family, bits, table,
+		unix.RTPROT_BGP, unix.RTN_UNICAST
 	binary.NativeEndian.PutUint32(header[rtmFlags:], flags)
 	return header
 }
@@ -49,35 +50,44 @@ var messages = map[string]struct {
 	err  bool
 }{
 	"plain": {
-		raw:  messageOf(routeHeader(unix.AF_INET, 24, unix.RT_TABLE_MAIN, 0), attr(unix.RTA_DST, 203, 0, 113, 0), number32(unix.RTA_PRIORITY, 20), attr(unix.RTA_GATEWAY, 192, 0, 2, 1), number32(unix.RTA_OIF, 7)),
+		raw: messageOf(routeHeader(unix.AF_INET, 24, unix.RT_TABLE_MAIN, 0), attr(unix.RTA_DST, 203, 0, 113, 0),
+			number32(unix.RTA_PRIORITY, 20), attr(unix.RTA_GATEWAY, 192, 0, 2, 1), number32(unix.RTA_OIF, 7)),
 		want: route{dst: prefix("203.0.113.0/24"), table: unix.RT_TABLE_MAIN, metric: 20},
 		hops: []hop{via("192.0.2.1")},
 	},
 	"C10: a default route has no destination; a table with a large number; no carrier": {
-		raw:  messageOf(routeHeader(unix.AF_INET6, 0, unix.RT_TABLE_COMPAT, unix.RTNH_F_LINKDOWN), number32(unix.RTA_TABLE, 1007), attr(unix.RTA_GATEWAY, netip.MustParseAddr("fe80::1").AsSlice()...), number32(unix.RTA_OIF, 7)),
+		raw: messageOf(routeHeader(unix.AF_INET6, 0, unix.RT_TABLE_COMPAT, unix.RTNH_F_LINKDOWN),
+			number32(unix.RTA_TABLE, 1007), attr(unix.RTA_GATEWAY, netip.MustParseAddr("fe80::1").AsSlice()...),
+			number32(unix.RTA_OIF, 7)),
 		want: route{dst: prefix("::/0"), table: 1007},
 		hops: []hop{{gateway: netip.MustParseAddr("fe80::1"), link: here, dead: true}},
 	},
 	"C1: several next hops": {
 		raw: messageOf(routeHeader(unix.AF_INET, 32, unix.RT_TABLE_MAIN, 0), attr(unix.RTA_DST, 203, 0, 113, 7),
 			attr(unix.RTA_MULTIPATH, slices.Concat(legOf(here, unix.RTNH_F_DEAD, attr(unix.RTA_GATEWAY, 192, 0, 2, 1)),
-				legOf(here, 0, attr(unix.RTA_VIA, append([]byte{unix.AF_INET6, 0}, netip.MustParseAddr("fe80::1").AsSlice()...)...)), legOf(8, 0))...)),
+				legOf(here, 0, attr(unix.RTA_VIA, append([]byte{unix.AF_INET6, 0},
+					netip.MustParseAddr("fe80::1").AsSlice()...)...)), legOf(8, 0))...)),
 		want: route{dst: prefix("203.0.113.7/32"), table: unix.RT_TABLE_MAIN},
 		hops: []hop{{gateway: netip.MustParseAddr("192.0.2.1"), link: here, dead: true}, via("fe80::1"), {link: 8}},
 	},
 	"G7: a next-hop object only": {
-		raw:  messageOf(routeHeader(unix.AF_INET, 24, unix.RT_TABLE_MAIN, 0), attr(unix.RTA_DST, 203, 0, 113, 0), number32(rtaNextHop, 24)),
+		raw: messageOf(routeHeader(unix.AF_INET, 24, unix.RT_TABLE_MAIN, 0), attr(unix.RTA_DST, 203, 0, 113, 0),
+			number32(rtaNextHop, 24)),
 		want: route{dst: prefix("203.0.113.0/24"), table: unix.RT_TABLE_MAIN, object: 24},
 	},
-	"host bits":                 {raw: messageOf(routeHeader(unix.AF_INET, 8, 254, 0), attr(unix.RTA_DST, 10, 1, 2, 3)), want: route{dst: prefix("10.0.0.0/8"), table: unix.RT_TABLE_MAIN}},
-	"a cached answer":           {raw: routeHeader(unix.AF_INET6, 0, 254, unix.RTM_F_CLONED), want: route{dst: prefix("::/0"), table: unix.RT_TABLE_MAIN, special: true}},
-	"a prefix of 33 bits":       {raw: routeHeader(unix.AF_INET, 33, 254, 0), err: true},
-	"MPLS":                      {raw: routeHeader(unix.AF_MPLS, 20, 254, 0), err: true},
-	"nothing":                   {err: true},
-	"half a header":             {raw: make([]byte, unix.SizeofRtMsg-1), err: true},
-	"half an attribute":         {raw: append(routeHeader(unix.AF_INET, 0, 254, 0), 200, 0, 1, 0), err: true},
-	"half a leg":                {raw: messageOf(routeHeader(unix.AF_INET, 0, 254, 0), attr(unix.RTA_MULTIPATH, 1, 2, 3)), err: true},
-	"a leg of no length at all": {raw: messageOf(routeHeader(unix.AF_INET, 0, 254, 0), attr(unix.RTA_MULTIPATH, make([]byte, 8)...)), err: true},
+	"host bits": {raw: messageOf(routeHeader(unix.AF_INET, 8, 254, 0), attr(unix.RTA_DST, 10, 1, 2,
+		3)), want: route{dst: prefix("10.0.0.0/8"), table: unix.RT_TABLE_MAIN}},
+	"a cached answer": {raw: routeHeader(unix.AF_INET6, 0, 254, unix.RTM_F_CLONED),
+		want: route{dst: prefix("::/0"), table: unix.RT_TABLE_MAIN, special: true}},
+	"a prefix of 33 bits": {raw: routeHeader(unix.AF_INET, 33, 254, 0), err: true},
+	"MPLS":                {raw: routeHeader(unix.AF_MPLS, 20, 254, 0), err: true},
+	"nothing":             {err: true},
+	"half a header":       {raw: make([]byte, unix.SizeofRtMsg-1), err: true},
+	"half an attribute":   {raw: append(routeHeader(unix.AF_INET, 0, 254, 0), 200, 0, 1, 0), err: true},
+	"half a leg": {raw: messageOf(routeHeader(unix.AF_INET, 0, 254, 0), attr(unix.RTA_MULTIPATH, 1,
+		2, 3)), err: true},
+	"a leg of no length at all": {raw: messageOf(routeHeader(unix.AF_INET, 0, 254, 0), attr(unix.RTA_MULTIPATH,
+		make([]byte, 8)...)), err: true},
 }
 
 func TestParseRoute(t *testing.T) {
@@ -140,7 +150,8 @@ func TestParseEvent(t *testing.T) {
 }
 
 func routeInTable(table uint32) []byte {
-	return messageOf(routeHeader(unix.AF_INET, 24, unix.RT_TABLE_COMPAT, 0), attr(unix.RTA_DST, 203, 0, 113, 0), number32(unix.RTA_TABLE, table))
+	return messageOf(routeHeader(unix.AF_INET, 24, unix.RT_TABLE_COMPAT, 0), attr(unix.RTA_DST, 203, 0, 113, 0),
+		number32(unix.RTA_TABLE, table))
 }
 
 // FuzzMessages: nothing that comes makes a parser panic, and what it says of a route can be relied on.
@@ -150,7 +161,8 @@ func FuzzMessages(f *testing.F) {
 	}
 	group := nl.NewRtAttr(unix.NHA_GROUP, []byte{1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3})
 	f.Add(uint16(unix.RTM_NEWNEXTHOP), messageOf(make([]byte, nhmsgSize), number32(unix.NHA_ID, 10), group))
-	f.Add(uint16(unix.RTM_NEWLINK), messageOf(make([]byte, unix.SizeofIfInfomsg), nl.NewRtAttr(unix.IFLA_PROP_LIST, []byte{3, 0, 0, 0})))
+	f.Add(uint16(unix.RTM_NEWLINK), messageOf(make([]byte, unix.SizeofIfInfomsg), nl.NewRtAttr(unix.IFLA_PROP_LIST,
+		[]byte{3, 0, 0, 0})))
 	f.Fuzz(func(t *testing.T, kind uint16, raw []byte) {
 		before := slices.Clone(raw)
 		parseEvent(kind, raw)

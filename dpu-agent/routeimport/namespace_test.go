@@ -67,8 +67,9 @@ func TestImportsWhatTheKernelUses(t *testing.T) {
 	if got, want := w.Routes("u").Ignored, (Ignored{ViaIPv6: 2, NoGateway: 1, Skipped: 5}); got != want {
 		t.Errorf("ignored are %+v, want %+v", got, want)
 	}
-	if got, want := w.Routes("u").Note(), "2 IPv4 routes with IPv6 next hops are not imported: the northbound schema of this OVN knows no such "+
-		"routes; 1 route without a next hop is not imported"; got != want {
+	if got, want := w.Routes("u").Note(),
+		"2 IPv4 routes with IPv6 next hops are not imported: the northbound schema of this OVN knows no such "+
+			"routes; 1 route without a next hop is not imported"; got != want {
 		t.Errorf("the note is %q, want %q", got, want)
 	}
 	w.Want("u", Domain{Interface: "ext0", Skip: prefixes("10.128.0.0/14", "2001:db8::/32"), IPv4ViaIPv6: true})
@@ -90,19 +91,25 @@ func TestFollowsTheKernel(t *testing.T) {
 			if err := ns.TryIP("nexthop add id 1 via 192.0.2.1 dev ext0"); err != nil {
 				t.Skipf("this kernel has no next-hop objects, test/vm runs it on one that has: %v", err)
 			}
-			ns.IP("nexthop add id 2 via 192.0.2.2 dev ext0", "nexthop add id 3 via 198.18.0.1 dev other", "nexthop add id 10 group 1/2/3",
+			ns.IP("nexthop add id 2 via 192.0.2.2 dev ext0", "nexthop add id 3 via 198.18.0.1 dev other",
+				"nexthop add id 10 group 1/2/3",
 				"nexthop add id 4 via fe80::1 dev ext0", "nexthop add id 5 blackhole")
 			w := start(t, Config{Namespace: &ns.Handle, Grace: time.Second, Debounce: 50 * time.Millisecond})
 			w.Want("u", Domain{Interface: "ext0", IPv4ViaIPv6: true})
-			ns.IP("route add 203.0.113.0/24 nhid 1 proto bgp metric 20", "route add 198.51.100.0/24 nhid 10 proto bgp metric 20",
-				"-6 route add 2001:db8:5::/64 nhid 4 proto bgp metric 20", "route add 198.51.101.0/24 nhid 4 proto bgp metric 20",
+			ns.IP("route add 203.0.113.0/24 nhid 1 proto bgp metric 20",
+				"route add 198.51.100.0/24 nhid 10 proto bgp metric 20",
+				"-6 route add 2001:db8:5::/64 nhid 4 proto bgp metric 20",
+				"route add 198.51.101.0/24 nhid 4 proto bgp metric 20",
 				"route add 198.51.102.0/24 nhid 5 proto bgp metric 20")
 			six := "2001:db8:5::/64 fe80::1"
-			w.awaitRoutes("next-hop objects", "198.51.100.0/24 192.0.2.1", "198.51.100.0/24 192.0.2.2", "198.51.101.0/24 fe80::1", "203.0.113.0/24 192.0.2.1", six)
+			w.awaitRoutes("next-hop objects", "198.51.100.0/24 192.0.2.1", "198.51.100.0/24 192.0.2.2",
+				"198.51.101.0/24 fe80::1", "203.0.113.0/24 192.0.2.1", six)
 			ns.IP("route del 198.51.101.0/24")
-			w.awaitRoutes("a route that was withdrawn", "198.51.100.0/24 192.0.2.1", "198.51.100.0/24 192.0.2.2", "203.0.113.0/24 192.0.2.1", six)
+			w.awaitRoutes("a route that was withdrawn", "198.51.100.0/24 192.0.2.1", "198.51.100.0/24 192.0.2.2",
+				"203.0.113.0/24 192.0.2.1", six)
 			ns.IP("nexthop replace id 1 via 192.0.2.9 dev ext0")
-			w.awaitRoutes("another next hop", "198.51.100.0/24 192.0.2.2", "198.51.100.0/24 192.0.2.9", "203.0.113.0/24 192.0.2.9", six)
+			w.awaitRoutes("another next hop", "198.51.100.0/24 192.0.2.2", "198.51.100.0/24 192.0.2.9",
+				"203.0.113.0/24 192.0.2.9", six)
 			ns.IP("nexthop replace id 10 group 1/3")
 			w.awaitRoutes("a group with less", "198.51.100.0/24 192.0.2.9", "203.0.113.0/24 192.0.2.9", six)
 			ns.IP("nexthop del id 1")
@@ -113,7 +120,8 @@ func TestFollowsTheKernel(t *testing.T) {
 			w.awaitRoutes("one that was replaced", "203.0.113.0/24 192.0.2.3", six)
 			ns.IP("route replace 203.0.113.0/24 via 192.0.2.3 proto static metric 20")
 			w.awaitRoutes("one that was replaced by somebody else's", six)
-			ns.IP("route add 203.0.113.0/24 via 192.0.2.1 proto bgp metric 10", "route add 203.0.114.0/24 via 192.0.2.1 proto bgp")
+			ns.IP("route add 203.0.113.0/24 via 192.0.2.1 proto bgp metric 10",
+				"route add 203.0.114.0/24 via 192.0.2.1 proto bgp")
 			w.awaitRoutes("D10: another metric", "203.0.113.0/24 192.0.2.1", "203.0.114.0/24 192.0.2.1", six)
 			ns.IP("addr del 192.0.2.5/24 dev ext0")
 			w.awaitRoutes("IPv4 routes that went with the last address", six)
@@ -127,15 +135,17 @@ func TestFollowsTheKernel(t *testing.T) {
 // TestLinkGoneForAMoment: the interface is removed and made again, with another index, an alternative name this time.
 func TestLinkGoneForAMoment(t *testing.T) {
 	ns := newLink(t)
-	w := start(t, Config{Namespace: &ns.Handle, Grace: 3 * time.Second})
+	w := start(t, Config{Namespace: &ns.Handle, Grace: 5 * time.Second})
 	w.Want("u", Domain{Interface: "ext0"})
 	ns.IP("route add 203.0.113.0/24 via 192.0.2.1 proto bgp")
 	const route = "203.0.113.0/24 192.0.2.1"
 	w.awaitRoutes("a route", route)
 	ns.IP("link del ext0")
-	w.await("that there is no link", func(v View) bool { return v.Absent == "there is no network interface ext0" && !v.Kept.IsZero() })
+	w.await("that there is no link",
+		func(v View) bool { return v.Absent == "there is no network interface ext0" && !v.Kept.IsZero() })
 	w.stays("without the link", 500*time.Millisecond, route)
-	ns.IP("link add x0 type veth peer name peer", "link property add dev x0 altname ext0", "link set peer up", "link set x0 up",
+	ns.IP("link add x0 type veth peer name peer", "link property add dev x0 altname ext0", "link set peer up",
+		"link set x0 up",
 		"addr add 192.0.2.5/24 dev x0")
 	w.await("the link", func(v View) bool { return v.Absent == "" })
 	w.stays("with the link and without routes", 500*time.Millisecond, route)
@@ -149,10 +159,11 @@ func TestLinkGoneForAMoment(t *testing.T) {
 // TestGraceAfterEmptying is G6: a flushed table, refilled piece by piece.
 func TestGraceAfterEmptying(t *testing.T) {
 	ns := newLink(t)
-	w := start(t, Config{Namespace: &ns.Handle, Grace: 3 * time.Second})
+	w := start(t, Config{Namespace: &ns.Handle, Grace: 5 * time.Second})
 	w.Want("u", Domain{Interface: "ext0"})
 	all := []string{"203.0.113.0/24 192.0.2.1", "203.0.114.0/24 192.0.2.1", "203.0.115.0/24 192.0.2.1"}
-	ns.IP("route add 203.0.113.0/24 via 192.0.2.1 proto bgp", "route add 203.0.114.0/24 via 192.0.2.1 proto bgp", "route add 203.0.115.0/24 via 192.0.2.1 proto bgp")
+	ns.IP("route add 203.0.113.0/24 via 192.0.2.1 proto bgp", "route add 203.0.114.0/24 via 192.0.2.1 proto bgp",
+		"route add 203.0.115.0/24 via 192.0.2.1 proto bgp")
 	w.awaitRoutes("all", all...)
 	ns.IP("route flush proto bgp")
 	w.stays("flushed", time.Second, all...)
@@ -172,7 +183,8 @@ func TestGraceAfterEmptying(t *testing.T) {
 func TestAfterRestart(t *testing.T) {
 	ns := newLink(t)
 	ns.IP("route add 203.0.113.0/24 via 192.0.2.1 proto bgp")
-	previous := []Route{{prefix("203.0.113.0/24"), prefix("192.0.2.9/32").Addr()}, {prefix("203.0.114.0/24"), prefix("192.0.2.1/32").Addr()}, {prefix("10.1.0.0/16"), prefix("192.0.2.1/32").Addr()}}
+	previous := []Route{{prefix("203.0.113.0/24"), prefix("192.0.2.9/32").Addr()}, {prefix("203.0.114.0/24"),
+		prefix("192.0.2.1/32").Addr()}, {prefix("10.1.0.0/16"), prefix("192.0.2.1/32").Addr()}}
 	i := New(Config{})
 	i.Want("u", Domain{Interface: "ext0", Previous: previous})
 	if v := i.Routes("u"); v.Known || len(v.Routes) > 0 {
@@ -197,9 +209,10 @@ func many(n int, format string) []string {
 // TestOverflow is D1: events are lost when the buffer is full, and everything is read anew.
 func TestOverflow(t *testing.T) {
 	ns := newLink(t)
-	w := start(t, Config{Namespace: &ns.Handle, Debounce: 20 * time.Millisecond, Grace: 500 * time.Millisecond}, func(i *Importer) {
-		i.subscribe = func(j *journal) (*subscription, error) { return subscribe(&ns.Handle, 1, j) }
-	})
+	w := start(t, Config{Namespace: &ns.Handle, Debounce: 20 * time.Millisecond, Grace: 500 * time.Millisecond},
+		func(i *Importer) {
+			i.subscribe = func(j *journal) (*subscription, error) { return subscribe(&ns.Handle, 1, j) }
+		})
 	w.Want("u", Domain{Interface: "ext0"})
 	// A reader that is quick may keep up once, but not every time.
 	for n := 0; n < 10 && len(w.causes) == 0; n++ {

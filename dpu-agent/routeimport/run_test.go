@@ -241,9 +241,11 @@ func TestWantAgain(t *testing.T) {
 		f.has(a, b)
 		stop := f.run(t, Config{})
 		defer stop()
+		f.i.Want("u", Domain{Interface: "ext0", Skip: prefixes("10.1.0.0/16", "10.2.0.0/16")})
+		pass(time.Second)
 		reads := f.reads.Load()
 		for range 100 {
-			f.i.Want("u", Domain{Interface: "ext0"})
+			f.i.Want("u", Domain{Interface: "ext0", Skip: prefixes("10.2.0.0/16", "10.1.0.0/16")})
 		}
 		pass(time.Second)
 		if f.reads.Load() != reads || f.changes.Load() != 1 {

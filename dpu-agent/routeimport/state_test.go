@@ -64,8 +64,9 @@ func TestNext(t *testing.T) {
 		previous string
 		steps    []step
 	}{
-		"the first read, nothing there":    {steps: []step{{seen: "", want: ""}}},
-		"the first read of a moving table": {steps: []step{{seen: "a", moving: true, want: "a"}, {second: 1, seen: "a b", moving: true, want: "a b"}}},
+		"the first read, nothing there": {steps: []step{{seen: "", want: ""}}},
+		"the first read of a moving table": {steps: []step{{seen: "a", moving: true, want: "a"}, {second: 1,
+			seen: "a b", moving: true, want: "a b"}}},
 		"C8: a withdrawal, an addition and another next hop are followed at once": {steps: []step{
 			{seen: "a b", want: "a b"}, {second: 1, seen: "b>2 c", want: "b>2 c"},
 		}},
@@ -120,9 +121,11 @@ func TestNext(t *testing.T) {
 			{second: 18, seen: "", want: "a!9", restarting: true},
 			{second: 19, seen: "", want: ""},
 		}},
-		"after a restart, all there": {previous: "a b", steps: []step{{seen: "a b", want: "a b"}, {second: 1, seen: "a", want: "a"}}},
+		"after a restart, all there": {previous: "a b", steps: []step{{seen: "a b", want: "a b"}, {second: 1,
+			seen: "a", want: "a"}}},
 		"after a restart, nothing there": {previous: "a b", steps: []step{
-			{seen: "", want: "a!0 b!0", restarting: true}, {second: 9, seen: "c", want: "a!0 b!0 c", restarting: true}, {second: 10, seen: "c", want: "c"},
+			{seen: "", want: "a!0 b!0", restarting: true}, {second: 9, seen: "c", want: "a!0 b!0 c",
+				restarting: true}, {second: 10, seen: "c", want: "c"},
 		}},
 		"after a restart, half of it there": {previous: "a b", steps: []step{
 			{seen: "b>2 c", want: "a!0 b>2 c", restarting: true}, {second: 3, seen: "a b>2 c", want: "a b>2 c"},
@@ -145,7 +148,8 @@ func TestNext(t *testing.T) {
 					t.Errorf("second %d: the state before was changed to %q", step.second, textOf(s))
 				}
 				if got := textOf(n); got != step.want || n.emptied.IsZero() == step.restarting || !n.known {
-					t.Fatalf("second %d: believed is %q, restarting %t, want %q, %t", step.second, got, !n.emptied.IsZero(), step.want, step.restarting)
+					t.Fatalf("second %d: believed is %q, restarting %t, want %q, %t", step.second, got,
+						!n.emptied.IsZero(), step.want, step.restarting)
 				}
 				s = n
 			}
@@ -181,7 +185,8 @@ func TestNextAlways(t *testing.T) {
 			missing := 0
 			for _, e := range s.routes {
 				if e.missed.IsZero() != seenAt[e.prefix].Equal(now) {
-					t.Fatalf("seed %d: %s is missed since %s, was seen at %s, it is %s", seed, e.prefix, e.missed, seenAt[e.prefix], now)
+					t.Fatalf("seed %d: %s is missed since %s, was seen at %s, it is %s", seed, e.prefix, e.missed,
+						seenAt[e.prefix], now)
 				}
 				if !e.missed.IsZero() {
 					missing++
@@ -210,7 +215,8 @@ func TestNextAlways(t *testing.T) {
 func TestStateOf(t *testing.T) {
 	route := func(p, hop string) Route { return Route{netip.MustParsePrefix(p), netip.MustParseAddr(hop)} }
 	s := stateOf([]Route{
-		route("2001:db8::/32", "fe80::1%7"), route("10.2.0.0/16", "192.0.2.2"), route("10.2.0.7/16", "192.0.2.1"), route("10.2.0.0/16", "192.0.2.2"), route("10.1.0.0/16", "192.0.2.9"),
+		route("2001:db8::/32", "fe80::1%7"), route("10.2.0.0/16", "192.0.2.2"), route("10.2.0.7/16", "192.0.2.1"),
+		route("10.2.0.0/16", "192.0.2.2"), route("10.1.0.0/16", "192.0.2.9"),
 	})
 	want := []string{"10.1.0.0/16 192.0.2.9", "10.2.0.0/16 192.0.2.1", "10.2.0.0/16 192.0.2.2", "2001:db8::/32 fe80::1"}
 	if got := texts(s.flat()); !slices.Equal(got, want) || s.known || len(s.routes) != 3 {

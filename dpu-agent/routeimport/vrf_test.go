@@ -13,7 +13,7 @@ func TestKernelDomainMovesToVRF(t *testing.T) {
 	if err := ns.TryIP("link add red type vrf table 1008"); err != nil {
 		t.Skipf("this kernel has no VRF, test/vm runs it on one that has: %v", err)
 	}
-	w := start(t, Config{Namespace: &ns.Handle, Grace: 3 * time.Second})
+	w := start(t, Config{Namespace: &ns.Handle, Grace: 5 * time.Second})
 	w.Want("u", Domain{Interface: "ext0"})
 	ns.IP("route add 203.0.113.0/24 via 192.0.2.1 proto bgp metric 20")
 	w.awaitRoutes("in table main", "203.0.113.0/24 192.0.2.1")

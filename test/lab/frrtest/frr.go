@@ -6,7 +6,6 @@ package frrtest
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -33,8 +31,8 @@ const (
 	// owner is the user and the group as which Debian's FRR runs; its programs refuse any other for want of rights on
 	// the terminals' group.
 	owner = "frr"
-	// startTime is how long a daemon may take until it answers, stopTime until it ends; command is for one command.
-	startTime, stopTime, commandTime = 20 * time.Second, 10 * time.Second, 10 * time.Second
+	// startTime is how long a daemon may take until it answers, stopTime until it ends; commandTime is for commands.
+	startTime, stopTime, commandTime = 30 * time.Second, 10 * time.Second, 10 * time.Second
 )
 
 // Router is one FRR: zebra, which brings routes to the kernel, and bgpd.
@@ -55,6 +53,9 @@ type daemon struct {
 // one whose configuration says so, "router bgp 65001 vrf blue", where the namespace has that VRF.
 func Start(t testing.TB, ns netns.NsHandle, configuration string) *Router {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("needs FRR, skipped by -short")
+	}
 	if _, err := os.Stat(filepath.Join(programs, BGP)); err != nil {
 		t.Fatalf("FRR is not installed, test/setup.sh does that: %v", err)
 	}
@@ -122,7 +123,7 @@ func (r *Router) Run(name string, args ...string) {
 		close(d.ended)
 	}()
 	for deadline := time.Now().Add(startTime); ; time.Sleep(20 * time.Millisecond) {
-		_, err := r.vtysh("-d", name, "-c", "show version")
+		_, err := r.tell(name)
 		if err == nil {
 			return
 		}
@@ -175,31 +176,6 @@ func (r *Router) signal(name string, sig syscall.Signal) {
 		}
 	}
 	delete(r.running, name)
-}
-
-// Vtysh runs commands of vtysh(1) one after the other and returns what they print.
-func (r *Router) Vtysh(commands ...string) string {
-	r.t.Helper()
-	var args []string
-	for _, c := range commands {
-		args = append(args, "-c", c)
-	}
-	said, err := r.vtysh(args...)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return said
-}
-
-func (r *Router) vtysh(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "vtysh", append([]string{"--vty_socket", r.dir}, args...)...)
-	said, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("vtysh %s: %w: %s", strings.Join(args, " "), err, said)
-	}
-	return string(said), nil
 }
 
 // Log is what the daemons logged.
