@@ -31,6 +31,8 @@ type lite struct {
 	// peers are the addresses that BGP is spoken from, those of the card's bridge for the card.
 	peers   map[*post][]netip.Addr
 	outside *frrtest.Router
+	// beyond is the machine with the dark addresses.
+	beyond  *lab.Node
 	routers map[*post]*frrtest.Router
 	// before is what administrators have, by node.
 	before map[*post]string
@@ -60,9 +62,10 @@ func newLite(t *testing.T, version lab.Version) *lite {
 	f.must(f.Interconnect(t.Context(), a.zone, b.zone))
 	f.outside(a.external)
 	f.serve(f.client, clientAddresses)
-	server, err := a.external.Behind(t.Context(), "dark", dark...)
+	var err error
+	l.beyond, err = a.external.Behind(t.Context(), "beyond", dark...)
 	f.must(err)
-	f.serve(server, dark)
+	f.serve(l.beyond, dark)
 	f.start()
 	for _, p := range f.posts {
 		l.before[p] = l.administrators(p)
@@ -107,7 +110,7 @@ func (l *lite) administrators(p *post) string {
 	for _, command := range []string{
 		"-d address show dev " + p.bridge, "-4 -d route show table all", "-6 -d route show table all", "-4 rule show", "-6 rule show",
 	} {
-		out, err := p.ovs.IP(l.t.Context(), strings.Fields("-o " + command)...)
+		out, err := p.ovs.IP(l.t.Context(), strings.Fields("-o "+command)...)
 		l.must(err)
 		for line := range strings.Lines(out) {
 			if line = strings.TrimSpace(lifetimes.ReplaceAllString(line, "$1 some")); line != "" && !volatile.MatchString(line) {
@@ -197,8 +200,8 @@ func (l *lite) paths(pod *lab.Pod, defaults bool) {
 	}
 	for i, to := range pod.Addresses {
 		l.eventually(fmt.Sprintf("outside to %s", to), func(ctx context.Context) error {
-			answer, err := l.client.HTTPGet(ctx, netip.AddrPortFrom(to, podHTTP))
-			if err == nil && answer.Client.Addr() != clientAddresses[i] {
+			answer, err := l.beyond.HTTPGet(ctx, netip.AddrPortFrom(to, podHTTP))
+			if err == nil && answer.Client.Addr() != dark[i] {
 				err = fmt.Errorf("it sees %s", answer.Client)
 			}
 			return err
@@ -349,7 +352,7 @@ func (l *lite) daemonsRestart(pod *lab.Pod) {
 		l.t.Errorf("OVN's route went with the daemon: %v\n%s", err, out)
 	}
 	l.paths(pod, false)
-	l.outside.Vtysh("configure terminal", "router bgp 65002", "address-family ipv4 unicast", "no network 192.0.2.0/24")
+	l.outside.Tell(frrtest.BGP, "configure terminal", "router bgp 65002", "address-family ipv4 unicast", "no network 192.0.2.0/24")
 	l.eventually("a route that is withdrawn goes", func(ctx context.Context) error {
 		out, err := l.node.zone.Nbctl(ctx, "--bare", "--columns=ip_prefix", "list", "Logical_Router_Static_Route")
 		if err == nil && strings.Contains(out, "192.0.2.0/24") {
@@ -357,7 +360,7 @@ func (l *lite) daemonsRestart(pod *lab.Pod) {
 		}
 		return err
 	})
-	l.outside.Vtysh("configure terminal", "router bgp 65002", "address-family ipv4 unicast", "network 192.0.2.0/24")
+	l.outside.Tell(frrtest.BGP, "configure terminal", "router bgp 65002", "address-family ipv4 unicast", "network 192.0.2.0/24")
 	l.paths(pod, false)
 }
 
