@@ -76,6 +76,14 @@ bench: setup ## Measure, as a table and JSON; needs root
 	@$(MAKE) --no-print-directory build ARCHES=$$(go env GOARCH)
 	@go run ./test/bench
 
+.PHONY: images
+images: ## Build the container images into dist/images; ALLOW_DIRTY=1 also of what is not committed
+	@go run ./deploy/release images $(if $(ALLOW_DIRTY),--allow-dirty)
+
+.PHONY: pins
+pins: ## Pin the newest versions of the Debian packages that the images have files of
+	@go run ./deploy/release pins
+
 .PHONY: clean
 clean: ## Remove what was built
 	@rm -rf bin dist out

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command release builds what is shipped of a commit: images, and the locks that say what came out.
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/ovn-uplink/ovn-uplink/deploy/release/debian"
+	"github.com/ovn-uplink/ovn-uplink/deploy/release/dist"
+	"github.com/ovn-uplink/ovn-uplink/deploy/release/source"
+	"github.com/ovn-uplink/ovn-uplink/shared/agent"
+	"github.com/spf13/cobra"
+)
+
+func main() { agent.Main(command()) }
+
+// flags are what all commands have.
+type flags struct{ root string }
+
+func command() *cobra.Command {
+	f := &flags{}
+	root := &cobra.Command{
+		Use:   "release",
+		Short: "Build, push, lock and check a release of ovn-uplink",
+		Args:  agent.NoArgs,
+	}
+	root.PersistentFlags().StringVar(&f.root, "source", ".", "`directory` of the checkout")
+	root.AddCommand(imagesCommand(f), pinsCommand(f))
+	return root
+}
+
+// checkout opens the checkout that the command is about.
+func (f *flags) checkout(cmd *cobra.Command) (source.Checkout, error) {
+	return source.Open(cmd.Context(), f.root)
+}
+
+func cache(progress io.Writer) (debian.Cache, error) {
+	dir, err := debian.DefaultCacheDir()
+	return debian.Cache{Dir: dir, Progress: progress}, err
+}
+
+func imagesDir(checkout source.Checkout) string {
+	return filepath.Join(checkout.Root, "dist", "images")
+}
+
+func builder(checkout source.Checkout) (dist.Builder, error) {
+	packages, err := cache(os.Stderr)
+	return dist.Builder{Checkout: checkout, Cache: packages, Progress: os.Stderr}, err
+}
