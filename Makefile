@@ -84,6 +84,22 @@ images: ## Build the container images into dist/images; ALLOW_DIRTY=1 also of wh
 pins: ## Pin the newest versions of the Debian packages that the images have files of
 	@go run ./deploy/release pins
 
+.PHONY: push
+push: ## Push the images to REGISTRY=host[:port]; INSECURE=1 without TLS
+	@go run ./deploy/release push --registry "$(REGISTRY)" $(if $(INSECURE),--insecure)
+
+.PHONY: lock
+lock: ## Build everything and write the locks of the version into deploy/nvke/lock
+	@go run ./deploy/release lock
+
+.PHONY: verify-lock
+verify-lock: ## Build everything and compare it with the locks
+	@go run ./deploy/release verify-lock
+
+.PHONY: release-check
+release-check: ## Check that chart, images, packages and locks are of one source
+	@go run ./deploy/release check
+
 .PHONY: clean
 clean: ## Remove what was built
 	@rm -rf bin dist out

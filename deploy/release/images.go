@@ -26,7 +26,10 @@ directory: an OCI layout with the multi-platform index, a Docker archive and a b
 per platform, and manifest.json with the digests. Needs neither Docker nor a base image; the dpu-agent's
 image has ovs-ofctl from Debian packages that are pinned by digest.
 
-The same commit gives the same digests. The directory is replaced when all is built, and not before.`,
+The same commit gives the same digests. The images are named after it, by its first 12 characters; where
+deploy/nvke/lock has locks of the same source, after the commit in them, and what is built must be what is locked.
+
+The directory is replaced when all is built, and not before.`,
 		Example: `  # into dist/images
   release images
 
@@ -42,23 +45,15 @@ The same commit gives the same digests. The directory is replaced when all is bu
 			if err != nil {
 				return err
 			}
-			if len(changes) > 0 && !allowDirty {
-				return dirtyError(changes)
-			}
 			head, err := checkout.Head(cmd.Context())
 			if err != nil {
 				return err
 			}
-			build, err := builder(checkout)
-			if err != nil {
-				return err
+			if len(changes) > 0 && !allowDirty {
+				return dirtyError(head.Commit, changes)
 			}
 			out := cmp.Or(out, imagesDir(checkout))
-			var manifest dist.Manifest
-			err = dist.Replace(out, func(fresh string) error {
-				manifest, err = build.Build(cmd.Context(), head, len(changes) > 0, fresh)
-				return err
-			})
+			manifest, err := buildImages(cmd, checkout, head, len(changes) > 0, out)
 			if err != nil {
 				return err
 			}
@@ -81,14 +76,14 @@ func printImages(w io.Writer, dir string, manifest dist.Manifest) {
 	}
 }
 
-func dirtyError(changes []string) error {
+func dirtyError(commit string, changes []string) error {
 	const most = 5
 	shown := changes
 	if len(changes) > most {
 		shown = append(changes[:most:most], fmt.Sprintf("and %d more", len(changes)-most))
 	}
-	return fmt.Errorf("the checkout differs from its commit, so nothing could be said about what is built; commit or stash:\n  %s",
-		strings.Join(shown, "\n  "))
+	return fmt.Errorf("the checkout is commit %s with changes, and not what would be said of it; commit or stash them:\n  %s",
+		commit, strings.Join(shown, "\n  "))
 }
 
 func pinsCommand(f *flags) *cobra.Command {

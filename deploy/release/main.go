@@ -5,7 +5,6 @@ package main
 
 import (
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/ovn-uplink/ovn-uplink/deploy/release/debian"
@@ -28,7 +27,7 @@ func command() *cobra.Command {
 		Args:  agent.NoArgs,
 	}
 	root.PersistentFlags().StringVar(&f.root, "source", ".", "`directory` of the checkout")
-	root.AddCommand(imagesCommand(f), pinsCommand(f))
+	root.AddCommand(imagesCommand(f), pushCommand(f), lockCommand(f), verifyLockCommand(f), pinsCommand(f), checkCommand(f))
 	return root
 }
 
@@ -46,7 +45,7 @@ func imagesDir(checkout source.Checkout) string {
 	return filepath.Join(checkout.Root, "dist", "images")
 }
 
-func builder(checkout source.Checkout) (dist.Builder, error) {
-	packages, err := cache(os.Stderr)
-	return dist.Builder{Checkout: checkout, Cache: packages, Progress: os.Stderr}, err
+func builder(checkout source.Checkout, progress io.Writer) (dist.Builder, error) {
+	packages, err := cache(progress)
+	return dist.Builder{Checkout: checkout, Cache: packages, Progress: progress}, err
 }

@@ -105,9 +105,19 @@ func (c Checkout) tree(ctx context.Context, commit string) (string, error) {
 	return git(ctx, c.Root, env, "write-tree")
 }
 
-// Dirty lists what differs from the commit that is checked out, untracked files too, as `git status --short` does.
+// Contains says whether a commit is the one that is checked out, or one that it came from.
+func (c Checkout) Contains(ctx context.Context, commit string) (bool, error) {
+	base, err := git(ctx, c.Root, nil, "merge-base", "HEAD", commit)
+	if err != nil {
+		return false, fmt.Errorf("find commit %s in the history of what is checked out: %w", commit, err)
+	}
+	return base == commit, nil
+}
+
+// Dirty lists what differs from the commit that is checked out, untracked files too, as `git status --short` does. Locks
+// are no part of the source and do not count.
 func (c Checkout) Dirty(ctx context.Context) ([]string, error) {
-	status, err := git(ctx, c.Root, nil, "status", "--porcelain", "--untracked-files=all")
+	status, err := git(ctx, c.Root, nil, "status", "--porcelain", "--untracked-files=all", "--", ".", ":(exclude)"+LockDir)
 	if err != nil {
 		return nil, fmt.Errorf("compare %s with its commit: %w", c.Root, err)
 	}
