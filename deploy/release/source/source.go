@@ -7,6 +7,7 @@ package source
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -107,11 +108,15 @@ func (c Checkout) tree(ctx context.Context, commit string) (string, error) {
 
 // Contains says whether a commit is the one that is checked out, or one that it came from.
 func (c Checkout) Contains(ctx context.Context, commit string) (bool, error) {
-	base, err := git(ctx, c.Root, nil, "merge-base", "HEAD", commit)
-	if err != nil {
-		return false, fmt.Errorf("find commit %s in the history of what is checked out: %w", commit, err)
+	_, err := git(ctx, c.Root, nil, "merge-base", "--is-ancestor", commit, "HEAD")
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.As(err, &exit) && exit.ExitCode() == 1:
+		return false, nil
 	}
-	return base == commit, nil
+	return false, fmt.Errorf("find commit %s in the history of what is checked out: %w", commit, err)
 }
 
 // Dirty lists what differs from the commit that is checked out, untracked files too, as `git status --short` does. Locks
