@@ -27,7 +27,7 @@ func command() *cobra.Command {
 		Args:  agent.NoArgs,
 	}
 	root.PersistentFlags().StringVar(&f.root, "source", ".", "`directory` of the checkout")
-	root.AddCommand(imagesCommand(f), pushCommand(f), lockCommand(f), verifyLockCommand(f), pinsCommand(f), checkCommand(f))
+	root.AddCommand(imagesCommand(f), pushCommand(f), lockCommand(f), verifyLockCommand(f), sourceCommand(f), pinsCommand(f), checkCommand(f))
 	return root
 }
 

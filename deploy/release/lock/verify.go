@@ -106,7 +106,10 @@ func (s Set) Compare(built Set) error {
 	for i, l := range s {
 		differences = append(differences, l.compare(built[i])...)
 	}
-	return errors.Join(differences...)
+	if len(differences) == 0 {
+		return nil
+	}
+	return fmt.Errorf("what was built is not what is locked:\n%w", errors.Join(differences...))
 }
 
 func (l Lock) compare(built Lock) []error {

@@ -38,6 +38,9 @@ func (p Pusher) Reference(image dist.Image) (name.Tag, error) {
 	if p.Insecure {
 		options = append(options, name.Insecure)
 	}
+	if strings.Contains(p.Registry, "://") {
+		return name.Tag{}, fmt.Errorf("registry %q: want host[:port], without https://", p.Registry)
+	}
 	tag, err := name.NewTag(p.Registry+"/"+image.Reference(), options...)
 	if err != nil {
 		return tag, fmt.Errorf("name the image of %s in registry %q (want host[:port]): %w", image.Agent, p.Registry, err)

@@ -69,7 +69,7 @@ somewhere else and compares the digests. Any difference is an error that names b
 				return err
 			}
 			if err := set.Compare(built); err != nil {
-				return fmt.Errorf("what was built is not what is locked:\n%w", err)
+				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: what commit %s builds with %s is what is locked\n", locked.Version, locked.Commit, runtime.Version())
 			return nil
@@ -112,42 +112,72 @@ func buildAway(cmd *cobra.Command, checkout source.Checkout, src source.Source) 
 	return lock.OfBuild(checkout, built)
 }
 
-// buildImages builds what is checked out into a directory. Where the locks of its version are of its tree, they have to
-// hold, and the source is the locked one; otherwise it is the commit that is checked out.
+// lockedSource is what is built when nothing differs from the commit that is checked out: where the locks of its version are
+// of its tree, they have to hold, and the source is the locked one; otherwise it is that commit, and there is no set.
+func lockedSource(cmd *cobra.Command, checkout source.Checkout, head source.Source) (source.Source, lock.Set, error) {
+	set, fits, err := lock.Find(checkout, head)
+	if err != nil || set == nil {
+		return head, nil, err
+	}
+	if !fits {
+		fmt.Fprintf(cmd.ErrOrStderr(), "the locks of %s are of commit %s, tree %s; this is commit %s, tree %s, which has none\n",
+			head.Version, set[0].Commit, set[0].Tree, head.Commit, head.Tree)
+		return head, nil, nil
+	}
+	locked, err := set.Verify(cmd.Context(), checkout, runtime.Version())
+	return locked, set, err
+}
+
+// buildImages builds what is checked out into a directory, which is replaced.
 func buildImages(cmd *cobra.Command, checkout source.Checkout, head source.Source, dirty bool, out string) (dist.Manifest, error) {
 	build, err := builder(checkout, cmd.ErrOrStderr())
 	if err != nil {
 		return dist.Manifest{}, err
 	}
-	src := head
-	set, locked, err := lock.Find(checkout, head)
-	switch {
-	case err != nil:
-		return dist.Manifest{}, err
-	case dirty:
-		locked = false
-	case locked:
-		if src, err = set.Verify(cmd.Context(), checkout, runtime.Version()); err != nil {
+	src, set := head, lock.Set(nil)
+	if !dirty {
+		if src, set, err = lockedSource(cmd, checkout, head); err != nil {
 			return dist.Manifest{}, err
 		}
-	case set != nil:
-		fmt.Fprintf(cmd.ErrOrStderr(), "the locks of %s are of commit %s, tree %s; building commit %s, tree %s, without them\n",
-			head.Version, set[0].Commit, set[0].Tree, head.Commit, head.Tree)
 	}
 	var manifest dist.Manifest
 	err = dist.Replace(out, func(fresh string) error {
 		var err error
-		if manifest, err = build.Build(cmd.Context(), src, dirty, fresh); err != nil || !locked {
+		if manifest, err = build.Build(cmd.Context(), src, dirty, fresh); err != nil || set == nil {
 			return err
 		}
 		built, err := lock.OfBuild(checkout, manifest)
 		if err != nil {
 			return err
 		}
-		if err := set.Compare(built); err != nil {
-			return fmt.Errorf("what was built is not what is locked:\n%w", err)
-		}
-		return nil
+		return set.Compare(built)
 	})
 	return manifest, err
+}
+
+func sourceCommand(f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "source",
+		Short: "Print the commit that what is built is named after",
+		Long: `Prints the full id of the source commit: that in the locks where they are of what is checked out, otherwise the
+commit that is checked out. Images are tagged with its first 12 characters; chart and packages name it, too.`,
+		Example: `  deploy/deb/build.sh --commit "$(release source)"`,
+		Args:    agent.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			checkout, err := f.checkout(cmd)
+			if err != nil {
+				return err
+			}
+			head, err := checkout.Head(cmd.Context())
+			if err != nil {
+				return err
+			}
+			src, _, err := lockedSource(cmd, checkout, head)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), src.Commit)
+			return nil
+		},
+	}
 }
