@@ -36,7 +36,7 @@ func newFixture(t *testing.T) *fixture {
 	if testing.Short() {
 		t.Skip("makes Debian packages")
 	}
-	pin := "libc6 2.36 %s " + hex.EncodeToString(make([]byte, 32)) + "\n"
+	pin := "libc6 2.36 %s " + hex.EncodeToString(make([]byte, 32)) + " http://x/y.deb\n"
 	f := &fixture{t: t, repository: sourcetest.New(t, map[string]string{
 		"VERSION": "1.2.3\n", ".gitignore": "/dist/\n", "main.go": "package main\n",
 		"deploy/release/" + debian.PinFile("amd64"): fmt.Sprintf(pin, "amd64"),

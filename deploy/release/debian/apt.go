@@ -16,6 +16,8 @@ import (
 const (
 	suite   = "bookworm"
 	keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+	// helper is APT's own program for fetching one file.
+	helper = "/usr/lib/apt/apt-helper"
 )
 
 // apt is a configuration of APT's that has nothing to do with the machine's: own directory, own architecture, nothing
@@ -27,9 +29,6 @@ type apt struct {
 
 func newAPT(ctx context.Context, dir, arch string) (apt, error) {
 	a := apt{dir, arch}
-	if _, err := os.Stat(keyring); err != nil {
-		return a, fmt.Errorf("packages are from Debian: %w (it is in the package debian-archive-keyring)", err)
-	}
 	for _, sub := range []string{"etc/preferences.d", "etc/apt.conf.d", "state/lists/partial", "cache/archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return a, fmt.Errorf("set up APT for %s: %w", arch, err)
@@ -77,7 +76,7 @@ Signed-By: %[2]s
 
 // proxies is what the machine's own configuration says of proxies.
 func proxies(ctx context.Context) (string, error) {
-	out, err := run(ctx, "", nil, "apt-config", "dump")
+	out, err := run(ctx, nil, "apt-config", "dump")
 	if err != nil {
 		return "", fmt.Errorf("read the machine's proxies for packages: %w", err)
 	}
@@ -91,39 +90,50 @@ func proxies(ctx context.Context) (string, error) {
 	return text.String(), nil
 }
 
+// update fetches the lists of packages, which is only needed to find new ones.
 func (a apt) update(ctx context.Context) error {
-	if _, err := a.get(ctx, "", "update"); err != nil {
+	if _, err := os.Stat(keyring); err != nil {
+		return fmt.Errorf("check the lists of Debian's packages: %w (it is in the package debian-archive-keyring)", err)
+	}
+	if _, err := a.get(ctx, "update"); err != nil {
 		return fmt.Errorf("fetch the list of Debian's packages for %s: %w", a.arch, err)
 	}
 	return nil
 }
 
-// download fetches a package, of one version or the newest, and returns the path of the .deb in dir, which has to be empty.
-func (a apt) download(ctx context.Context, dir, name, version string) (string, error) {
-	what := name
-	if version != "" {
-		what += "=" + version
+// newest says where the newest version of a package is, and its digest, as the signed lists do.
+func (a apt) newest(ctx context.Context, name string) (Pin, error) {
+	out, err := a.get(ctx, "download", "--print-uris", name)
+	if err != nil {
+		return Pin{}, fmt.Errorf("look for package %s for %s: %w", name, a.arch, err)
 	}
-	if _, err := a.get(ctx, dir, "download", what); err != nil {
-		return "", err
+	// 'http://deb.debian.org/…/name_version_arch.deb' name_version_arch.deb 12345 SHA256:…
+	fields := strings.Fields(out)
+	if len(fields) != 4 || !strings.HasPrefix(fields[3], "SHA256:") {
+		return Pin{}, fmt.Errorf("look for package %s for %s: apt-get says %q", name, a.arch, out)
 	}
-	found, err := filepath.Glob(filepath.Join(dir, "*.deb"))
-	if err != nil || len(found) != 1 {
-		return "", fmt.Errorf("apt-get download %s left %d packages", what, len(found))
-	}
-	return found[0], nil
+	return Pin{Name: name, URI: strings.Trim(fields[0], "'"), SHA256: strings.TrimPrefix(fields[3], "SHA256:")}, nil
 }
 
-func (a apt) get(ctx context.Context, dir string, args ...string) (string, error) {
-	return run(ctx, dir, []string{"APT_CONFIG=" + filepath.Join(a.dir, "apt.conf")}, "apt-get", append([]string{"-qq"}, args...)...)
+// download fetches a package's .deb to a path. It has the pinned digest, or there is an error.
+func (a apt) download(ctx context.Context, pin Pin, path string) error {
+	_, err := run(ctx, a.environment(), helper, "-qq", "download-file", pin.URI, path, "SHA256:"+pin.SHA256)
+	return err
+}
+
+func (a apt) get(ctx context.Context, args ...string) (string, error) {
+	return run(ctx, a.environment(), "apt-get", append([]string{"-qq"}, args...)...)
+}
+
+func (a apt) environment() []string {
+	return []string{"APT_CONFIG=" + filepath.Join(a.dir, "apt.conf")}
 }
 
 // run runs one of APT's and dpkg's programs and returns its output.
-func run(ctx context.Context, dir string, env []string, program string, args ...string) (string, error) {
+func run(ctx context.Context, env []string, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), append(env, "LC_ALL=C")...)
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint

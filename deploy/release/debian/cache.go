@@ -50,17 +50,14 @@ func (c Cache) Fetch(ctx context.Context, pins Pins) ([]string, error) {
 	if len(missing) == 0 {
 		return paths, nil
 	}
-	fmt.Fprintf(c.Progress, "fetching %d Debian packages for %s, usually half a minute\n", len(missing), pins.Arch)
+	fmt.Fprintf(c.Progress, "fetching %d Debian packages for %s, usually some seconds\n", len(missing), pins.Arch)
 	return paths, c.locked(func() error {
 		a, err := newAPT(ctx, filepath.Join(c.Dir, "apt-"+pins.Arch), pins.Arch)
 		if err != nil {
 			return err
 		}
-		if err := a.update(ctx); err != nil {
-			return err
-		}
 		for _, i := range missing {
-			if _, err := c.add(ctx, a, pins.List[i]); err != nil {
+			if err := c.add(ctx, a, pins.List[i]); err != nil {
 				return err
 			}
 		}
@@ -84,7 +81,7 @@ func (c Cache) Refresh(ctx context.Context, dir, arch string) (Pins, error) {
 			return err
 		}
 		for i, pin := range pins.List {
-			if pins.List[i], err = c.add(ctx, a, Pin{Name: pin.Name}); err != nil {
+			if pins.List[i], err = c.newest(ctx, a, pin.Name); err != nil {
 				return err
 			}
 		}
@@ -93,37 +90,39 @@ func (c Cache) Refresh(ctx context.Context, dir, arch string) (Pins, error) {
 	return pins, err
 }
 
-// add fetches a package into the cache. A pin with a name alone is completed.
-func (c Cache) add(ctx context.Context, a apt, pin Pin) (Pin, error) {
+// newest fetches the newest version of a package into the cache, and pins it.
+func (c Cache) newest(ctx context.Context, a apt, name string) (Pin, error) {
+	pin, err := a.newest(ctx, name)
+	if err != nil {
+		return pin, err
+	}
+	path := filepath.Join(c.Dir, pin.SHA256+".deb")
+	if sum, err := digest(path); err != nil || sum != pin.SHA256 {
+		if err := c.add(ctx, a, pin); err != nil {
+			return pin, err
+		}
+	}
+	out, err := run(ctx, nil, "dpkg-deb", "--show", "--showformat=${Version} ${Architecture}", path)
+	if err != nil {
+		return pin, fmt.Errorf("read the version of package %s: %w", name, err)
+	}
+	pin.Version, pin.Architecture, _ = strings.Cut(out, " ")
+	return pin, nil
+}
+
+// add fetches a package into the cache.
+func (c Cache) add(ctx context.Context, a apt, pin Pin) error {
 	dir, err := os.MkdirTemp(c.Dir, "new-")
 	if err != nil {
-		return pin, fmt.Errorf("fetch package %s: %w", pin.Name, err)
+		return fmt.Errorf("fetch package %s: %w", pin.Name, err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	path, err := a.download(ctx, dir, pin.Name, pin.Version)
-	if err != nil {
-		if pin.Version == "" {
-			return pin, fmt.Errorf("fetch package %s for %s: %w", pin.Name, a.arch, err)
-		}
-		return pin, fmt.Errorf("the Debian mirror has no %s %s for %s any more, it is pinned in %s: "+
-			"take the newest versions with 'make pins', commit them and make a new lock: %w", pin.Name, pin.Version, a.arch, PinFile(a.arch), err)
+	fetched := filepath.Join(dir, "deb")
+	if err := a.download(ctx, pin, fetched); err != nil {
+		return fmt.Errorf("fetch package %s %s for %s from %s, as it is pinned in %s: %w\nwhere the mirror has a newer version instead, "+
+			"'make pins' takes the newest of all; commit them and make a new lock", pin.Name, pin.Version, a.arch, pin.URI, PinFile(a.arch), err)
 	}
-	sum, err := digest(path)
-	if err != nil {
-		return pin, fmt.Errorf("fetch package %s: %w", pin.Name, err)
-	}
-	if pin.Version == "" {
-		out, err := run(ctx, "", nil, "dpkg-deb", "--show", "--showformat=${Version} ${Architecture}", path)
-		if err != nil {
-			return pin, fmt.Errorf("read the version of package %s: %w", pin.Name, err)
-		}
-		pin.Version, pin.Architecture, _ = strings.Cut(out, " ")
-		pin.SHA256 = sum
-	}
-	if sum != pin.SHA256 {
-		return pin, fmt.Errorf("package %s %s for %s has sha256 %s, pinned in %s is %s", pin.Name, pin.Version, a.arch, sum, PinFile(a.arch), pin.SHA256)
-	}
-	return pin, os.Rename(path, filepath.Join(c.Dir, sum+".deb"))
+	return os.Rename(fetched, filepath.Join(c.Dir, pin.SHA256+".deb"))
 }
 
 func (c Cache) locked(do func() error) error {

@@ -20,10 +20,11 @@ func TestReadPins(t *testing.T) {
 	for _, test := range []struct {
 		name, text, problem string
 	}{
-		{"good", "# comment\n\nzlib1g 1:1.2 amd64 " + sum + "\nlibc6 2.36 amd64 " + sum + "\n", ""},
+		{"good", "# comment\n\nzlib1g 1:1.2 amd64 " + sum + " http://x/y.deb\nlibc6 2.36 amd64 " + sum + " http://x/y.deb\n", ""},
 		{"no version yet", "libc6\n", "package libc6 has no version yet; 'make pins'"},
-		{"too little", "libc6 2.36\n", ":1: \"libc6 2.36\": want name, version, architecture and sha256"},
-		{"a short digest", "\nlibc6 2.36 amd64 abab\n", `:2: "abab" is no sha256`},
+		{"too little", "libc6 2.36\n", ":1: \"libc6 2.36\": want name, version, architecture, sha256 and place"},
+		{"a short digest", "\nlibc6 2.36 amd64 abab http://x/y.deb\n", `:2: "abab" is no sha256`},
+		{"no place", "libc6 2.36 amd64 " + sum + " /etc/passwd\n", `"/etc/passwd" is no address`},
 		{"an option", "--option=x\n", "is no name of a package"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -136,14 +137,14 @@ func TestFetchRefuses(t *testing.T) {
 	pin := pins.List[i]
 
 	vanished := pin
-	vanished.Version, vanished.SHA256 = "0.0.1-1", strings.Repeat("ab", 32)
+	vanished.Version, vanished.URI = "0.0.1-1", strings.ReplaceAll(pin.URI, pin.Version, "0.0.1-1")
 	_, err = c.Fetch(t.Context(), debian.Pins{Arch: "arm64", List: []debian.Pin{vanished}})
-	refused(t, err, "no libnuma1 0.0.1-1 for arm64 any more", "make pins")
+	refused(t, err, "package libnuma1 0.0.1-1 for arm64", vanished.URI, "404", "make pins")
 
 	other := pin
 	other.SHA256 = strings.Repeat("ab", 32)
 	_, err = c.Fetch(t.Context(), debian.Pins{Arch: "arm64", List: []debian.Pin{other}})
-	refused(t, err, "has sha256 "+pin.SHA256, "pinned in debian-arm64.lock is "+other.SHA256)
+	refused(t, err, other.SHA256, pin.SHA256)
 
 	if left, _ := filepath.Glob(filepath.Join(c.Dir, "*.deb")); len(left) > 0 {
 		t.Errorf("in the cache: %v", left)
@@ -158,6 +159,7 @@ func TestFetchRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	deb, err := debian.ReadDeb(t.Context(), paths[0])
+	deb.URI = pin.URI
 	if err != nil || deb.Pin != pin {
 		t.Errorf("fetched %+v, %v; want %+v", deb.Pin, err, pin)
 	}
@@ -172,5 +174,35 @@ func refused(t *testing.T, err error, words ...string) {
 		if !strings.Contains(err.Error(), word) {
 			t.Errorf("error %q does not name %q", err, word)
 		}
+	}
+}
+
+// TestRefresh pins the newest version of a package of which only the name is given.
+func TestRefresh(t *testing.T) {
+	c := cache(t)
+	c.Dir = t.TempDir()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, debian.PinFile("arm64")), []byte("libnuma1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	pins, err := c.Refresh(t.Context(), dir, "arm64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pins.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	written, err := debian.ReadPins(dir, "arm64")
+	if err != nil || len(written.List) != 1 {
+		t.Fatalf("wrote %+v, %v", written, err)
+	}
+	debs, err := c.Fetch(t.Context(), written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deb, err := debian.ReadDeb(t.Context(), debs[0])
+	deb.URI = written.List[0].URI
+	if err != nil || deb.Pin != written.List[0] || deb.Architecture != "arm64" {
+		t.Errorf("pinned %+v, the package is %+v, %v", written.List[0], deb.Pin, err)
 	}
 }

@@ -23,6 +23,8 @@ type Pin struct {
 	Architecture string `json:"architecture"`
 	// SHA256 is the digest of the .deb, in hex.
 	SHA256 string `json:"sha256"`
+	// URI is where the .deb is.
+	URI string `json:"uri"`
 }
 
 // Pins are the packages for one architecture.
@@ -37,7 +39,8 @@ type Pins struct {
 func PinFile(arch string) string { return "debian-" + arch + ".lock" }
 
 const heading = `# SPDX-License-Identifier: Apache-2.0
-# Debian packages that the dpu-agent's image for %s has files of: name, version, architecture, sha256 of the .deb.
+# Debian packages that the dpu-agent's image for %s has files of: name, version, architecture, and sha256 and
+# place of the .deb.
 # 'make pins' writes the newest versions of these packages; add a package by a line with its name alone.
 `
 
@@ -89,13 +92,16 @@ func parsePin(line string) (Pin, error) {
 		return Pin{}, fmt.Errorf("%q is no name of a package", fields[0])
 	case len(fields) == 1:
 		return Pin{Name: fields[0]}, nil
-	case len(fields) != 4:
-		return Pin{}, fmt.Errorf("%q: want name, version, architecture and sha256", line)
+	case len(fields) != 5:
+		return Pin{}, fmt.Errorf("%q: want name, version, architecture, sha256 and place", line)
 	}
 	if sum, err := hex.DecodeString(fields[3]); err != nil || len(sum) != 32 {
 		return Pin{}, fmt.Errorf("%q is no sha256 in hex", fields[3])
 	}
-	return Pin{Name: fields[0], Version: fields[1], Architecture: fields[2], SHA256: fields[3]}, nil
+	if !strings.HasPrefix(fields[4], "http://") && !strings.HasPrefix(fields[4], "https://") {
+		return Pin{}, fmt.Errorf("%q is no address of a package", fields[4])
+	}
+	return Pin{Name: fields[0], Version: fields[1], Architecture: fields[2], SHA256: fields[3], URI: fields[4]}, nil
 }
 
 // Write writes the pins into a directory.
@@ -103,7 +109,7 @@ func (p Pins) Write(dir string) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, heading, p.Arch)
 	for _, pin := range p.List {
-		fmt.Fprintf(&text, "%s %s %s %s\n", pin.Name, pin.Version, pin.Architecture, pin.SHA256)
+		fmt.Fprintf(&text, "%s %s %s %s %s\n", pin.Name, pin.Version, pin.Architecture, pin.SHA256, pin.URI)
 	}
 	path := filepath.Join(dir, PinFile(p.Arch))
 	if err := os.WriteFile(path+".new", []byte(text.String()), 0o644); err != nil {

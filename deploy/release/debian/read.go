@@ -28,7 +28,7 @@ func (d Deb) Field(name string) string {
 
 // ReadDeb reads a .deb.
 func ReadDeb(ctx context.Context, path string) (Deb, error) {
-	fields, err := run(ctx, "", nil, "dpkg-deb", "--field", path)
+	fields, err := run(ctx, nil, "dpkg-deb", "--field", path)
 	if err != nil {
 		return Deb{}, fmt.Errorf("read the package %s: %w", path, err)
 	}

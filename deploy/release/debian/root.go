@@ -41,14 +41,14 @@ type Root struct {
 func Unpack(ctx context.Context, pins Pins, debs []string) (*Root, error) {
 	r := &Root{pins: pins, files: map[string]File{}, control: map[string]string{}}
 	for i, pin := range pins.List {
-		data, err := run(ctx, "", nil, "dpkg-deb", "--fsys-tarfile", debs[i])
+		data, err := run(ctx, nil, "dpkg-deb", "--fsys-tarfile", debs[i])
 		if err != nil {
 			return nil, fmt.Errorf("unpack package %s: %w", pin.Name, err)
 		}
 		if err := r.read(pin.Name, strings.NewReader(data)); err != nil {
 			return nil, fmt.Errorf("unpack package %s: %w", pin.Name, err)
 		}
-		if r.control[pin.Name], err = run(ctx, "", nil, "dpkg-deb", "--field", debs[i]); err != nil {
+		if r.control[pin.Name], err = run(ctx, nil, "dpkg-deb", "--field", debs[i]); err != nil {
 			return nil, fmt.Errorf("read what package %s says of itself: %w", pin.Name, err)
 		}
 	}
