@@ -96,6 +96,10 @@ lock: ## Build everything and write the locks of the version into deploy/nvke/lo
 verify-lock: ## Build everything and compare it with the locks
 	@go run ./deploy/release verify-lock
 
+.PHONY: release
+release: ## Build everything that is shipped, of the locked commit, into dist, and check it; APT_KEY=key for the repository
+	@commit=$$(go run ./deploy/release source) && $(MAKE) --no-print-directory images chart debs apt release-check COMMIT=$$commit
+
 .PHONY: release-check
 release-check: ## Check that chart, images, packages and locks are of one source
 	@go run ./deploy/release check
