@@ -4,8 +4,12 @@
 package main
 
 import (
+	"context"
 	"io"
+	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/ovn-uplink/ovn-uplink/deploy/release/debian"
 	"github.com/ovn-uplink/ovn-uplink/deploy/release/dist"
@@ -14,7 +18,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func main() { agent.Main(command()) }
+func main() {
+	// What is half-written is removed when a build is interrupted; a second signal ends it at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	root := command()
+	root.SetContext(ctx)
+	agent.Main(root)
+}
 
 // flags are what all commands have.
 type flags struct{ root string }

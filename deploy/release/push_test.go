@@ -113,6 +113,11 @@ func runs(t *testing.T, image v1.Image, agent, arch string, manifest dist.Manife
 	if out := run("/usr/bin/"+agent, "version"); !strings.HasPrefix(out, want) {
 		t.Errorf("%s for %s says %q, want %q", agent, arch, out, want)
 	}
+	for _, path := range []string{"LICENSE", "third-party/go/LICENSE", "third-party/k8s.io/client-go/LICENSE"} {
+		if _, err := os.Stat(filepath.Join(root, "usr/share/doc/ovn-uplink", path)); err != nil {
+			t.Errorf("%s for %s: a license is missing: %v", agent, arch, err)
+		}
+	}
 	if agent != "dpu-agent" {
 		return
 	}

@@ -50,9 +50,9 @@ func (b Builder) Build(ctx context.Context, src source.Source, dirty bool, dir s
 	}
 	for _, agent := range Agents {
 		fmt.Fprintf(b.Progress, "packing the image of %s\n", agent)
-		w := &writer{dir: dir, src: src, agent: agent, tag: tag(src, dirty)}
+		w := &writer{Builder: b, dir: dir, src: src, agent: agent, tag: tag(src, dirty)}
 		for i, arch := range Arches {
-			if err := w.platform(arch, contents[i][agent]); err != nil {
+			if err := w.platform(ctx, arch, contents[i][agent]); err != nil {
 				return Manifest{}, err
 			}
 		}
@@ -143,6 +143,7 @@ func labels(src source.Source, agent string) map[string]string {
 
 // writer writes the image of one agent.
 type writer struct {
+	Builder
 	dir, agent, tag string
 	src             source.Source
 	image           Image

@@ -4,6 +4,7 @@ package dist
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
@@ -24,7 +25,7 @@ import (
 const refName = "org.opencontainers.image.ref.name"
 
 // platform builds the image for one architecture and writes its archive and its bill of materials.
-func (w *writer) platform(arch string, contents image.Contents) error {
+func (w *writer) platform(ctx context.Context, arch string, contents image.Contents) error {
 	program := filepath.Join("bin", "linux-"+arch, w.agent)
 	binary, err := os.ReadFile(filepath.Join(w.dir, program))
 	if err != nil {
@@ -38,8 +39,12 @@ func (w *writer) platform(arch string, contents image.Contents) error {
 		return fmt.Errorf("%s was built with %s, this program with %s: run it with the same toolchain, as the Makefile does",
 			program, info.GoVersion, runtime.Version())
 	}
+	notices, err := w.notices(ctx, info.Deps)
+	if err != nil {
+		return err
+	}
 	spec := image.Spec{
-		Program: w.agent, Arch: arch, Base: contents.Files, Binary: binary,
+		Program: w.agent, Arch: arch, Base: contents.Files, Binary: binary, Notices: notices,
 		Labels: labels(w.src, w.agent), Created: w.src.Time,
 	}
 	if w.agent == "host-agent" {

@@ -25,6 +25,8 @@ type Spec struct {
 	Base []File
 	// Binary is the program.
 	Binary []byte
+	// Notices are the licenses of what is linked into the program, in its layer.
+	Notices []File
 	// Labels describe the image.
 	Labels map[string]string
 	// Created is the date of the image and of the program.
@@ -40,7 +42,8 @@ func Build(spec Spec) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := layer([]File{{Path: "usr/bin/" + spec.Program, Mode: 0o755, Data: spec.Binary}}, spec.Created)
+	files := append([]File{{Path: "usr/bin/" + spec.Program, Mode: 0o755, Data: spec.Binary}}, spec.Notices...)
+	program, err := layer(files, spec.Created)
 	if err != nil {
 		return nil, err
 	}
