@@ -32,6 +32,7 @@ packages() {
 		debian-archive-keyring /usr/share/keyrings/debian-archive-keyring.gpg
 		ethtool            ethtool
 		etcd-server        etcd                 etcd.service
+		frr                /usr/lib/frr/bgpd    frr.service
 		gcc                gcc
 		git                git
 		iproute2           ip
