@@ -76,6 +76,34 @@ bench: setup ## Measure, as a table and JSON; needs root
 	@$(MAKE) --no-print-directory build ARCHES=$$(go env GOARCH)
 	@go run ./test/bench
 
+.PHONY: images
+images: ## Build the container images into dist/images; ALLOW_DIRTY=1 also of what is not committed
+	@go run ./deploy/release images $(if $(ALLOW_DIRTY),--allow-dirty)
+
+.PHONY: pins
+pins: ## Pin the newest versions of the Debian packages that the images have files of
+	@go run ./deploy/release pins
+
+.PHONY: push
+push: ## Push the images to REGISTRY=host[:port]; INSECURE=1 without TLS
+	@go run ./deploy/release push --registry "$(REGISTRY)" $(if $(INSECURE),--insecure)
+
+.PHONY: lock
+lock: ## Build everything and write the locks of the version into deploy/nvke/lock
+	@go run ./deploy/release lock
+
+.PHONY: verify-lock
+verify-lock: ## Build everything and compare it with the locks
+	@go run ./deploy/release verify-lock
+
+.PHONY: release
+release: ## Build everything that is shipped, of the locked commit, into dist, and check it; APT_KEY=key for the repository
+	@commit=$$(go run ./deploy/release source) && $(MAKE) --no-print-directory images chart debs apt release-check COMMIT=$$commit
+
+.PHONY: release-check
+release-check: ## Check that chart, images, packages and locks are of one source
+	@go run ./deploy/release check
+
 .PHONY: clean
 clean: ## Remove what was built
 	@rm -rf bin dist out

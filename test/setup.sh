@@ -29,6 +29,7 @@ packages() {
 		ca-certificates    /etc/ssl/certs/ca-certificates.crt
 		cpio               cpio
 		curl               curl
+		debian-archive-keyring /usr/share/keyrings/debian-archive-keyring.gpg
 		ethtool            ethtool
 		etcd-server        etcd                 etcd.service
 		frr                /usr/lib/frr/bgpd    frr.service
@@ -44,6 +45,7 @@ packages() {
 		ovn-host           ovn-controller       ovn-host.service ovn-controller.service
 		procps             ps
 		qemu-system-x86    qemu-system-x86_64
+		qemu-user-static   qemu-aarch64-static
 		shellcheck         shellcheck
 		tcpdump            tcpdump
 		xz-utils           xz
