@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The names that deploy/host/manifests fixes.
+// The names that deploy/host/chart/manifests fixes.
 const (
 	Namespace      = "ovn-uplink"
 	HostAccount    = "ovn-uplink-host"
@@ -55,7 +55,7 @@ const activeDeadline = 30 * time.Second
 // once the API server acts on them.
 func Install(ctx context.Context, l *lab.Lab, root string) error {
 	host := filepath.Join(root, "deploy", "host")
-	for _, dir := range []string{"chart/crds", "manifests"} {
+	for _, dir := range []string{"chart/crds", "chart/manifests", "chart/manifests/dpus"} {
 		if err := l.ApplyFile(ctx, filepath.Join(host, dir)); err != nil {
 			return err
 		}
