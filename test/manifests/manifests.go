@@ -60,6 +60,11 @@ func Install(ctx context.Context, l *lab.Lab, root string) error {
 			return err
 		}
 	}
+	return Await(ctx, l)
+}
+
+// Await returns once the API server acts on the policies, however they came into the lab.
+func Await(ctx context.Context, l *lab.Lab) error {
 	if err := l.Apply(ctx, strangers); err != nil {
 		return err
 	}
