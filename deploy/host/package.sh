@@ -31,8 +31,7 @@ while [ $# -gt 0 ]; do
 	esac
 done
 
-mkdir -p "$out"
-out=$(cd "$out" && pwd)
+[[ $out = /* ]] || out=$PWD/$out
 cd "$(dirname "$0")/../.."
 id=$(git rev-parse --verify --end-of-options "$commit^{commit}") || fail "there is no commit $commit here"
 epoch=$(git log -1 --format=%ct "$id")
@@ -49,6 +48,7 @@ done
 [ "$(grep -c '^  tag: ""$' "$chart/values.yaml")" = 1 ] || fail 'values.yaml has no line (  tag: ""), or several, to write the tag into'
 sed -i "s/^  tag: \"\"\$/  tag: \"${id:0:12}\"/" "$chart/values.yaml"
 
+mkdir -p "$out"
 rm -rf "${out:?}/ovn-uplink"
 cp -r "$chart" "$work/ovn-uplink"
 find "$work/ovn-uplink" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
