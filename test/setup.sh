@@ -31,6 +31,7 @@ packages() {
 		curl               curl
 		ethtool            ethtool
 		etcd-server        etcd                 etcd.service
+		frr                /usr/lib/frr/bgpd    frr.service
 		gcc                gcc
 		git                git
 		iproute2           ip

@@ -21,6 +21,38 @@ type VRF struct {
 	Name string `json:"name"`
 	// Network is the network that the VRF belongs to.
 	Network string `json:"network"`
+	// Uplink is the Uplink whose interface is in it.
+	Uplink string `json:"uplink,omitempty"`
+}
+
+// device is what of a VRF makes two of them different devices.
+func (v VRF) device() VRF { return VRF{Name: v.Name, Network: v.Network} }
+
+// Attachment is an interface that is in a VRF, or on its way into one or out of it.
+type Attachment struct {
+	Interface string
+	VRF       VRF
+}
+
+// Attachments lists what the journal has, sorted by interface.
+func (a *Attacher) Attachments() ([]Attachment, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	names, err := a.journal.interfaces()
+	if err != nil {
+		return nil, err
+	}
+	var all []Attachment
+	for _, name := range names {
+		rec, err := a.journal.read(name)
+		if err != nil {
+			return nil, err
+		}
+		if rec != nil {
+			all = append(all, Attachment{Interface: name, VRF: rec.VRF})
+		}
+	}
+	return all, nil
 }
 
 func (v VRF) alias() string { return aliasPrefix + v.Network }

@@ -95,7 +95,8 @@ func (s *site) startAgent(ctx context.Context) error {
 		return err
 	}
 	argv := []string{filepath.Join(s.b.bin, "dpu-agent"), "--role", "all", "--node-name", worker, "--kubeconfig", kubeconfig,
-		"--ovs-db", s.ovs.endpoint, "--ovn-nb-db", s.nb.endpoint, "--ovs-run-dir", s.node.OVS.RunDir()}
+		"--ovs-db", s.ovs.endpoint, "--ovn-nb-db", s.nb.endpoint, "--ovs-run-dir", s.node.OVS.RunDir(),
+		"--state-dir", filepath.Join(s.node.Dir(), "state")}
 	p, err := s.node.Start(ctx, "dpu-agent", argv, nil)
 	if err != nil {
 		return err

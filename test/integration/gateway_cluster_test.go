@@ -97,7 +97,7 @@ func (s *site) startOVN() {
 }
 
 func (s *site) gatewayArgs() []string {
-	return []string{"--gateway", "--ovn-nb-db", s.zone.NB(), "--ovs-run-dir", s.ovs.OVS.RunDir()}
+	return []string{"--gateway", "--ovn-nb-db", s.zone.NB(), "--ovs-run-dir", s.ovs.OVS.RunDir(), "--state-dir", filepath.Join(s.ovs.Dir(), "state")}
 }
 
 // agents starts the agents of the site: one process on a regular node, two on a pair.

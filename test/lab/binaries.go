@@ -149,6 +149,12 @@ func HelmBinary(ctx context.Context, log func(string, ...any)) (string, error) {
 	return p.build(ctx, log, "helm", "2-4 minutes on 2 cores")
 }
 
+// AgentsVariable names the environment variable with the directory of the agents, for tests that must not build them.
+const AgentsVariable = "OVN_UPLINK_AGENTS"
+
+// CacheDir is where the lab keeps what it builds and fetches, once Prepare is done.
+func CacheDir() string { return cacheDir() }
+
 func etcdBinary() (string, error) {
 	if path, err := asset("etcd"); path != "" || err != nil {
 		return path, err
