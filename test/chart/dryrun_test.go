@@ -25,7 +25,7 @@ var valueSets = map[string][]string{
 	"dual stack":         {"--set", `k8sAPIServer=https://[fd00::1]:6443,podNetwork=10.244.0.0/16/24\,fd00:10::/48/64,serviceNetwork=10.96.0.0/16\,fd00:20::/112`},
 	"a private registry": {"--set", "global.imageRegistry=registry.example.com,imagePullSecrets[0].name=regcred,image.pullPolicy=Always"},
 	"gateways": {"--set", "gateway.bypassCIDRs={192.0.2.0/24},gateway.transitSubnets={100.71.0.0/16},gateway.linkSubnets={100.72.0.0/30}," +
-		"gateway.serviceSNATSubnets={100.73.0.0/16},gateway.ctZones=1000-1009,gateway.defaultGatewayBridge=br-ex,gateway.endpointSource=plain"},
+		"gateway.serviceSNATSubnets={100.73.0.0/16},gateway.ctZones=1000-1009,gateway.vrfTableRange=600-699,gateway.importGrace=5s,gateway.defaultGatewayBridge=br-ex,gateway.endpointSource=plain"},
 	"no gateways":       {"--set", "gateway.enabled=false"},
 	"no hosts with DPU": {"--set", "hostAgent.enabled=false,dpus.enabled=false,cluster.replicas=1"},
 	"scheduling": {"--set", "dpuHostLabel=node-restriction.kubernetes.io/dpu=yes,hostAgent.nodeSelector.zone=a,nodeAgent.tolerations[0].key=x,nodeAgent.tolerations[0].operator=Exists," +

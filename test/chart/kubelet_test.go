@@ -71,11 +71,7 @@ func (k *kubelet) run(on *lab.Node, node string, template corev1.PodTemplateSpec
 		k.t.Fatalf("pod %s has the command %q, and not the image's own", name, container.Command)
 	}
 	env := environment(k.t, pod, on.Address.String())
-	argv := append([]string{"unshare", "--mount", "--propagation", "private", k.abs("kubelet.sh"), k.t.TempDir()}, k.privileges(pod)...)
-	argv = append(argv, k.write("environment", nulled(env)))
-	argv = append(argv, program+":/agent:ro")
-	argv = append(argv, k.mounts(on, pod)...)
-	argv = append(argv, "--", "/agent")
+	argv := append(k.container(on, pod, program, env), "/agent")
 	for _, arg := range container.Args {
 		argv = append(argv, expand(arg, env))
 	}
@@ -84,6 +80,16 @@ func (k *kubelet) run(on *lab.Node, node string, template corev1.PodTemplateSpec
 		k.t.Fatal(err)
 	}
 	return &running{Process: p, node: on, pod: pod}
+}
+
+// container is the command that runs another inside the pod's container.
+func (k *kubelet) container(on *lab.Node, pod *corev1.Pod, program string, env map[string]string) []string {
+	k.t.Helper()
+	argv := append([]string{"unshare", "--mount", "--propagation", "private", k.abs("kubelet.sh"), k.t.TempDir()}, k.privileges(pod)...)
+	argv = append(argv, k.write("environment", nulled(env)))
+	argv = append(argv, program+":/agent:ro")
+	argv = append(argv, k.mounts(on, pod)...)
+	return append(argv, "--")
 }
 
 func (k *kubelet) create(node string, template corev1.PodTemplateSpec, name string) *corev1.Pod {
@@ -173,6 +179,8 @@ func (k *kubelet) hostPath(on *lab.Node, path string) string {
 		return on.OVS.RunDir()
 	case "/var/lib/ovn-uplink":
 		return k.t.TempDir()
+	case "/proc/sys/net": // whose content is that of the network namespace of who reads it
+		return path
 	}
 	k.t.Fatalf("the chart mounts %s of the node, which nobody expects", path)
 	return ""

@@ -211,6 +211,7 @@ func TestRolesStartFromTheRenderedPods(t *testing.T) {
 				})
 			} else {
 				s.loopbackOnly(host, node)
+				s.setsSysctls(node)
 			}
 		})
 	}
@@ -264,6 +265,30 @@ func (s *site) loopbackOnly(all ...*running) {
 		if out, err := r.node.Exec(s.t.Context(), "curl", "-sS", "-m", "3", "http://"+r.node.Address.String()+":"+port+"/metrics"); err == nil {
 			s.t.Errorf("%s answers at the node's address:\n%.200s", r.Name, out)
 		}
+	}
+}
+
+// setsSysctls checks that the agent may write what VRFs need: this kernel may have no VRF, so that the agent does not.
+func (s *site) setsSysctls(node *running) {
+	s.t.Helper()
+	args := node.pod.Spec.Containers[0].Args
+	i := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--sysctl-root=") })
+	if i < 0 {
+		s.t.Fatalf("no --sysctl-root in %q", args)
+	}
+	setting := strings.TrimPrefix(args[i], "--sysctl-root=") + "/ipv4/conf/" + s.regular.Spec.Bridge + "/rp_filter"
+	inside := func(command string) error {
+		env := environment(s.t, node.pod, node.node.Address.String())
+		argv := append(s.container(node.node, node.pod, s.programs["ovn-uplink-dpu-agent"], env), "/bin/sh", "-c", command, "sh", setting)
+		_, err := node.node.Exec(s.t.Context(), argv...)
+		return err
+	}
+	s.must(inside(`echo 2 >"$1"`))
+	if out, err := node.node.Exec(s.t.Context(), "cat", "/proc/sys/net/ipv4/conf/"+s.regular.Spec.Bridge+"/rp_filter"); err != nil || strings.TrimSpace(out) != "2" {
+		s.t.Errorf("rp_filter is %q, want 2: %v", out, err)
+	}
+	if inside(`echo 2 >/proc/sys/net/ipv4/conf/all/rp_filter`) == nil {
+		s.t.Error("/proc/sys is writable in the container, which it is in none")
 	}
 }
 

@@ -139,7 +139,8 @@ ports:
   "service-cidrs" ($.Values.serviceNetwork | nospace)
   "transit-subnets" (join "," .transitSubnets) "link-subnets" (join "," .linkSubnets)
   "service-snat-subnets" (join "," .serviceSNATSubnets) "ct-zones" .ctZones
-  "endpoint-source" .endpointSource "deletion-grace" .deletionGrace -}}
+  "endpoint-source" .endpointSource "deletion-grace" .deletionGrace
+  "vrf-table-range" .vrfTableRange "import-grace" .importGrace "sysctl-root" (ternary "/host/proc/sys/net" "" .enabled) -}}
 {{- if $.Values.dynamicUDN.enabled -}}
 {{- $_ := set $flags "dynamic-udn" true -}}
 {{- $_ := set $flags "inactive-grace" $.Values.dynamicUDN.inactiveGrace -}}
