@@ -36,6 +36,10 @@ build: ## Build host-agent and dpu-agent for every architecture into bin/<os>-<a
 		GOOS=linux GOARCH=$$arch go build -ldflags '$(LDFLAGS)' -o $(OUT)/linux-$$arch/ ./dpu-agent; \
 	done
 
+.PHONY: chart
+chart: ## Write the Helm chart of the commit, with the tag of its images, into dist/chart
+	@deploy/host/package.sh --commit $(COMMIT) --out dist/chart
+
 .PHONY: generate
 generate: ## Write what is generated from the API types
 	@test/generate.sh

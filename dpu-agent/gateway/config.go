@@ -74,6 +74,7 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.config.InactiveGrace, "inactive-grace", 2*time.Minute, "how long a network's gateway stays on a node after its last pod is gone, with --dynamic-udn")
 	flags.DurationVar(&f.config.DeletionGrace, "deletion-grace", 30*time.Second, "how long an Uplink's gateway stays after its UplinkState was deleted by accident")
 	flags.StringVar(&f.config.VRF.Journal, "state-dir", "/var/lib/ovn-uplink", "`directory` that remembers, over restarts, what was moved into VRFs")
+	flags.StringVar(&f.config.VRF.Sysctls, "sysctl-root", "/proc/sys/net", "`directory` of the kernel's settings for the network, which must be writable for VRFs; in a container another one than the default")
 	flags.StringVar(&f.tables, "vrf-table-range", "500-899", "routing `tables` for the VRFs that the agent makes: FIRST-LAST. OVN-Kubernetes deletes VRFs that it does not know with tables from 1000 on")
 	flags.DurationVar(&f.config.ImportGrace, "import-grace", 10*time.Second, "how long routes that BGP taught stay when all of them went at once, as when the routing daemon is restarted")
 	flags.StringVar(&f.endpoints, "endpoint-source", mirrored, "which EndpointSlices have the pods' addresses in their network: mirrored (OVN-Kubernetes copies them) or plain")

@@ -64,6 +64,9 @@ type TableRange struct{ First, Last uint32 }
 type Config struct {
 	// Journal is the directory of the journal; default /var/lib/ovn-uplink.
 	Journal string
+	// Sysctls is the directory of net's settings, by family and then interface; default /proc/sys/net, which is read-only in
+	// containers.
+	Sysctls string
 	// Tables default to 500-899. OVN-Kubernetes deletes VRF devices that it does not know with tables from 1000 on.
 	Tables TableRange
 	// Patience is how long routes and addresses may take to return; default 10 s.
@@ -92,6 +95,9 @@ type Attacher struct {
 func New(c Config) *Attacher {
 	if c.Journal == "" {
 		c.Journal = "/var/lib/ovn-uplink"
+	}
+	if c.Sysctls == "" {
+		c.Sysctls = "/proc/sys/net"
 	}
 	if c.Tables == (TableRange{}) {
 		c.Tables = TableRange{500, 899}

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	ovnkCRDs = "deploy/host/chart/ovn-kubernetes-crds"
+	ovnkCRDs = "deploy/host/ovn-kubernetes-crds"
 	// wire is the Uplink that the networks of a site share.
 	wire = "wire"
 	// converged is how long a step may take: OVN computes its flows anew, for a hundred networks at worst.

@@ -18,7 +18,7 @@ import (
 // The CRDs are installed on their own, as a person would; those of OVN-Kubernetes because there is none here.
 const (
 	crds        = "deploy/host/chart/crds"
-	networkCRDs = "deploy/host/chart/ovn-kubernetes-crds"
+	networkCRDs = "deploy/host/ovn-kubernetes-crds"
 )
 
 // demo is the simulated cluster and what the steps need of it.

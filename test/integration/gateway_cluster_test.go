@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const ovnkCRDs = "../../deploy/host/chart/ovn-kubernetes-crds"
+const ovnkCRDs = "../../deploy/host/ovn-kubernetes-crds"
 
 // programmed is how long a test waits for a gateway: OVN computes its flows anew, on a machine that does other things
 // too.
