@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/vrf"
-	"github.com/vishvananda/netlink"
 )
 
 // reattach is how long an attachment that failed is not tried again: every try takes the interface down and up.
@@ -102,10 +101,11 @@ func (r *routing) uplinks() []string {
 // it. It does nothing where that is so already: what others change is Watch's to repair. What fails is not tried again
 // for a while, which is the duration.
 func (r *routing) settle(ctx context.Context, uplink, iface string, to vrf.VRF) (time.Duration, error) {
-	want := stand{iface: iface, vrf: to}
-	if link, err := netlink.LinkByName(iface); err == nil {
-		want.iface, want.index = link.Attrs().Name, link.Attrs().Index // it may have been an alternative name
+	name, index, err := r.vrfs.Find(iface)
+	if err != nil {
+		return 0, err
 	}
+	want := stand{iface: name, index: index, vrf: to}
 	r.mu.Lock()
 	settled, ok := r.settled[uplink]
 	failed, again := r.failed[uplink]
@@ -116,7 +116,7 @@ func (r *routing) settle(ctx context.Context, uplink, iface string, to vrf.VRF) 
 	if rest := time.Until(failed.until); again && failed.stand == want && rest > 0 {
 		return rest, failed.err
 	}
-	err := r.move(ctx, uplink, want)
+	err = r.move(ctx, uplink, want)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.settled, uplink)

@@ -109,6 +109,24 @@ type link struct {
 	kind  string
 }
 
+// linkByName asks for one link. The error is ENODEV where there is none.
+func (r *rtnetlink) linkByName(name string) (link, error) {
+	attribute := uint16(unix.IFLA_IFNAME) // the kernel looks through the alternative names as well
+	if len(name) >= unix.IFNAMSIZ {
+		attribute = unix.IFLA_ALT_IFNAME
+	}
+	message := nl.NewIfInfomsg(unix.AF_UNSPEC).Serialize()
+	message = append(message, nl.NewRtAttr(int(attribute), nl.ZeroTerminated(name)).Serialize()...)
+	answers, err := r.ask(unix.RTM_GETLINK, 0, message)
+	if err != nil {
+		return link{}, err
+	}
+	if len(answers) == 0 {
+		return link{}, unix.ENODEV
+	}
+	return parseLink(answers[0])
+}
+
 func parseLink(raw []byte) (link, error) {
 	l, err := netlink.LinkDeserialize(nil, raw)
 	if err != nil {

@@ -4,6 +4,7 @@ package vrf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -115,6 +116,23 @@ func New(c Config) *Attacher {
 		c.at = func(string) {}
 	}
 	return &Attacher{cfg: c, journal: journal{c.Journal}, drifts: map[string]*drift{}}
+}
+
+// Find gives the name and the index of an interface by its name or an alternative one. The index is 0 if there is none.
+func (a *Attacher) Find(iface string) (name string, index int, err error) {
+	r, err := openRtnetlink()
+	if err != nil {
+		return "", 0, err
+	}
+	defer r.close()
+	l, err := r.linkByName(iface)
+	if errors.Is(err, unix.ENODEV) {
+		return iface, 0, nil
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("find network interface %s: %w", iface, err)
+	}
+	return l.name, l.index, nil
 }
 
 // work is one piece of work on one interface: the kernel, what it had when it was last observed, and the journal's
