@@ -21,7 +21,7 @@ type Informer[T Object] struct {
 	what    string
 	contact *contact
 	guard   Guard[T]
-	absence *absence // nil for a kind that there must be
+	absence *absence                                 // nil for a kind that there must be
 	told    []cache.ResourceEventHandlerRegistration // what OnChange registered
 
 	written written[T]

@@ -107,7 +107,7 @@ func advertised(t *testing.T, f *field) {
 			f.seenAs(pod, to, p.addresses[i])
 		}
 	}
-	untranslated := func(f *field, p *post, pod *lab.Pod) {
+	untranslated := func(f *field, pod *lab.Pod) {
 		for i, to := range clientAddresses {
 			f.seenAs(pod, to, pod.Addresses[i])
 			f.http(f.client, netip.AddrPortFrom(pod.Addresses[i], podHTTP), pod.Name, to)
@@ -125,7 +125,7 @@ func advertised(t *testing.T, f *field) {
 
 	f.advertise("bgp", "default")
 	f.each(t, "advertised", func(f *field, p *post) {
-		untranslated(f, p, pods[p][0])
+		untranslated(f, pods[p][0])
 		translated(f, p, pods[p][1])
 	})
 	f.each(t, "learned", func(f *field, p *post) { f.follows(p, pods[p][0]) })
@@ -134,7 +134,7 @@ func advertised(t *testing.T, f *field) {
 	f.label("red", "bgp")
 	for _, p := range f.posts {
 		f.within(programmed, fieldUplink, p.node, gatewayFails(uplinkstate.ReasonUplinkConfigurationConflict))
-		untranslated(f, p, pods[p][0])
+		untranslated(f, pods[p][0])
 		translated(f, p, pods[p][1])
 	}
 	f.label("red", "")

@@ -233,7 +233,7 @@ func TestKernelRouting(t *testing.T) {
 	pods := map[*post]*lab.Pod{}
 	for _, p := range l.posts {
 		l.isIn(p, "blue")
-		pods[p] = l.field.pod(blue, p, "a-"+p.node)
+		pods[p] = l.pod(blue, p, "a-"+p.node)
 		l.serve(pods[p].Node, pods[p].Addresses)
 	}
 	step := func(name string, f func(l *lite)) bool {
