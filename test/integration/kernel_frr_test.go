@@ -20,6 +20,9 @@ type speaker struct {
 	networks           []netip.Prefix
 	// nextHops are announced instead of the speaker's own addresses, one per family; none for its own.
 	nextHops []netip.Addr
+	// global has the global next hop of IPv6 routes used. Without it a router on the same link uses the link-local one, which
+	// is that of the speaker: on a card not the gateway.
+	global bool
 }
 
 func (s speaker) String() string {
@@ -36,6 +39,11 @@ func (s speaker) String() string {
 		} else {
 			line(" set ip next-hop %s", hop)
 		}
+		line("exit")
+	}
+	if s.global {
+		line("route-map global permit 10")
+		line(" set ipv6 next-hop prefer-global")
 		line("exit")
 	}
 	line("router bgp %d%s", s.number, in)
@@ -56,6 +64,9 @@ func (s speaker) String() string {
 				line("  no neighbor %s activate", peer)
 			default:
 				line("  neighbor %s activate", peer)
+				if s.global && peer.Is6() {
+					line("  neighbor %s route-map global in", peer)
+				}
 				if len(s.nextHops) > i {
 					line("  neighbor %s route-map hop%d out", peer, i)
 				}

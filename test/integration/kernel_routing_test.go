@@ -145,7 +145,7 @@ func (l *lite) speak(network *lab.Network, vrf string) {
 	for _, p := range l.posts {
 		all = append(all, l.peers[p]...)
 	}
-	l.outside = l.frr(l.external.Node, speaker{number: 65002, peerNumber: 65001, peers: all, networks: prefixes("192.0.2.0/24", "2001:db8:113::/64")})
+	l.outside = l.frr(l.external.Node, speaker{number: 65002, peerNumber: 65001, peers: all, global: true, networks: prefixes("192.0.2.0/24", "2001:db8:113::/64")})
 	for _, p := range l.posts {
 		s := speaker{number: 65001, peerNumber: 65002, peers: wireGateways, nextHops: p.addresses}
 		s.networks = network.NodeSubnets(p.zone)

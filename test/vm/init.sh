@@ -40,7 +40,7 @@ mount -t tmpfs tmp tmp
 share repository "$repository" ro,cache=loose # may be below /tmp
 ip link set lo up
 
-if [ -n "$(grep -l cache /sys/bus/virtio/drivers/9pnet_virtio/virtio*/mount_tag)" ]; then
+if grep -q cache /sys/bus/virtio/drivers/9pnet_virtio/virtio*/mount_tag; then
 	share cache /tmp/.cache/ovn-uplink ro,cache=loose
 fi
 
