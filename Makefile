@@ -36,6 +36,14 @@ build: ## Build host-agent and dpu-agent for every architecture into bin/<os>-<a
 		GOOS=linux GOARCH=$$arch go build -ldflags '$(LDFLAGS)' -o $(OUT)/linux-$$arch/ ./dpu-agent; \
 	done
 
+.PHONY: debs
+debs: build ## Make the Debian packages in dist/debs, from bin, dist/images and the chart
+	@deploy/deb/build.sh --version '$(VERSION)' --commit '$(COMMIT)' --archs '$(ARCHES)' --bin '$(OUT)'
+
+.PHONY: apt
+apt: ## Make a signed apt repository of them in dist/apt: APT_KEY=<key id or file>
+	@deploy/deb/apt.sh --key '$(APT_KEY)'
+
 .PHONY: generate
 generate: ## Write what is generated from the API types
 	@test/generate.sh

@@ -25,14 +25,19 @@ GO_MINOR=26
 # file if it starts with /), and the systemd units that it would start.
 packages() {
 	cat <<-LIST
+		apt-utils          apt-ftparchive
 		busybox-static     busybox
 		ca-certificates    /etc/ssl/certs/ca-certificates.crt
+		containerd         containerd           containerd.service
 		cpio               cpio
 		curl               curl
+		debootstrap        debootstrap
 		ethtool            ethtool
 		etcd-server        etcd                 etcd.service
 		gcc                gcc
 		git                git
+		gpg                gpg
+		gpg-agent          gpg-agent
 		iproute2           ip
 		iputils-ping       ping
 		kmod               depmod
@@ -43,6 +48,7 @@ packages() {
 		ovn-host           ovn-controller       ovn-host.service ovn-controller.service
 		procps             ps
 		qemu-system-x86    qemu-system-x86_64
+		qemu-user-static   qemu-aarch64-static
 		shellcheck         shellcheck
 		tcpdump            tcpdump
 		xz-utils           xz
