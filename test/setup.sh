@@ -28,7 +28,6 @@ packages() {
 		apt-utils          apt-ftparchive
 		busybox-static     busybox
 		ca-certificates    /etc/ssl/certs/ca-certificates.crt
-		containerd         containerd           containerd.service
 		cpio               cpio
 		curl               curl
 		debootstrap        debootstrap

@@ -91,11 +91,11 @@ cp "$debs"/*.deb "$made/"
 	cd "$made"
 	apt-ftparchive packages . >Packages 2>"$work/log" || fail "apt-ftparchive: $(cat "$work/log")"
 	gzip -9 -n -k Packages
-	archs=$(sed -n 's/^Architecture: //p' Packages | grep -v '^all$' | sort -u | xargs)
+	archs=$(awk '$1 == "Architecture:" && $2 != "all" {print $2}' Packages | sort -u | xargs)
 	dates="Date: $(rfc1123 "$epoch")"
 	[ "$valid" -eq 0 ] || dates+="\\nValid-Until: $(rfc1123 "$((epoch + valid * 86400))")"
 	apt-ftparchive -o APT::FTPArchive::Release::Origin=ovn-uplink -o APT::FTPArchive::Release::Label=ovn-uplink \
-		-o APT::FTPArchive::Release::Suite=stable -o APT::FTPArchive::Release::Architectures="$archs" \
+		-o APT::FTPArchive::Release::Suite=stable -o APT::FTPArchive::Release::Architectures="${archs:-all}" \
 		release . >"$work/Release" 2>"$work/log" || fail "apt-ftparchive: $(cat "$work/log")"
 	# apt-ftparchive has its own idea of the date.
 	sed -i "s/^Date: .*/$dates/" "$work/Release"

@@ -6,6 +6,7 @@
 # package may be purged long after a newer one has taken its place.
 records=/var/lib/ovn-uplink-images
 record=$records/@VERSION@
+socket=${CONTAINERD_ADDRESS:-/run/containerd/containerd.sock}
 namespace=${CONTAINERD_NAMESPACE:-k8s.io}
 
 say() { printf 'ovn-uplink-images: %s\n' "$*" >&2; }
@@ -21,8 +22,8 @@ containerd() {
 why_absent() {
 	if ! command -v ctr >/dev/null 2>&1; then
 		echo 'containerd is not installed'
-	elif ! containerd 10 version >/dev/null 2>&1; then
-		echo "containerd does not answer at ${CONTAINERD_ADDRESS:-/run/containerd/containerd.sock}"
+	elif [ ! -S "$socket" ] || ! containerd 10 version >/dev/null 2>&1; then
+		echo "containerd does not answer at $socket"
 	else
 		return 1
 	fi
@@ -31,6 +32,23 @@ why_absent() {
 # digest_of NAME: of the image that has the name now; nothing if none has.
 digest_of() {
 	containerd 30 images ls "name==$1" | awk -v name="$1" '$1 == name {print $3}'
+}
+
+# remove_image NAME DIGEST removes an image with the names like sha256:... that containerd gives every image for the
+# kubelet, shortly after it got its own; with one of them left, all of it would stay on the disk. Names that others gave
+# it stay.
+remove_image() {
+	containerd 60 images rm --sync "$1" >/dev/null || return 1
+	for _ in 1 2; do
+		sleep 1
+		left=$(containerd 30 images ls | awk -v digest="$2" '$3 == digest {print $1}')
+		case "$left" in
+		*/*) return 0 ;;
+		esac
+		for alias in $left; do
+			containerd 60 images rm --sync "$alias" >/dev/null || return 1
+		done
+	done
 }
 
 # others_have NAME: whether another version of the package imported it too.
@@ -56,7 +74,7 @@ remove_recorded() {
 			continue
 		elif [ "$is" != "$digest" ]; then
 			say "$name is $is now and not the $digest that was imported; it stays"
-		elif containerd 60 images rm --sync "$name" >/dev/null; then
+		elif remove_image "$name" "$digest"; then
 			say "removed $name"
 		else
 			say "could not remove $name; 'ctr -n $namespace images rm $name' does"
