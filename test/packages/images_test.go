@@ -30,7 +30,7 @@ func (r *root) stored() string {
 // another image survives the purge, everything else of ours is gone.
 func TestImagesFromInstallToPurge(t *testing.T) {
 	t.Parallel()
-	r := bootRoot(t, "")
+	r := bootRoot(t, surroundings{})
 	r.containerd() // it makes some directories the first time
 	r.must("systemctl", "stop", "containerd")
 	k := newSigner(t)
@@ -100,7 +100,7 @@ func TestImagesFromInstallToPurge(t *testing.T) {
 // What is not what was packaged, or not for this machine, fails the installation before anything is imported.
 func TestImagesRefused(t *testing.T) {
 	t.Parallel()
-	r := bootRoot(t, "")
+	r := bootRoot(t, surroundings{})
 	r.containerd()
 	name := first.images()
 	// repack changes what is in a package and leaves the rest of it as it is.

@@ -18,7 +18,7 @@ const (
 // decided, a purge leaves nothing.
 func TestDPUAgentFromInstallToPurge(t *testing.T) {
 	t.Parallel()
-	r := bootRoot(t, "")
+	r := bootRoot(t, surroundings{})
 	k := newSigner(t)
 	old := first
 	old.archs = "amd64"

@@ -32,10 +32,16 @@ type root struct {
 	pid   int // of its process 1, as the machine counts
 }
 
-// bootRoot starts a machine with systemd, in a network namespace that is given, or in a new one.
-func bootRoot(t *testing.T, netns string) *root {
+// surroundings are what a root shares with the machine, besides /srv.
+type surroundings struct {
+	netns string // name of its network namespace; empty for one of its own
+	dir   string // directory that it sees at the same place; empty for none
+}
+
+// bootRoot starts a machine with systemd.
+func bootRoot(t *testing.T, in surroundings) *root {
 	t.Helper()
-	r := startRoot(t, amd64Base, "boot", netns)
+	r := startRoot(t, amd64Base, "boot", in)
 	// "degraded" is a failed unit, such as one that a machine in namespaces cannot have.
 	r.eventually(startTime, func() error {
 		out, _ := r.run("systemctl", "is-system-running")
@@ -50,10 +56,10 @@ func bootRoot(t *testing.T, netns string) *root {
 // idleRoot starts a root in which nothing runs.
 func idleRoot(t *testing.T, b base) *root {
 	t.Helper()
-	return startRoot(t, b, "idle", "")
+	return startRoot(t, b, "idle", surroundings{})
 }
 
-func startRoot(t *testing.T, b base, how, netns string) *root {
+func startRoot(t *testing.T, b base, how string, in surroundings) *root {
 	t.Helper()
 	lab.NeedRoot(t)
 	if b.arch != "amd64" {
@@ -64,12 +70,12 @@ func startRoot(t *testing.T, b base, how, netns string) *root {
 		must(t, os.Mkdir(filepath.Join(work, dir), 0o755))
 	}
 	args := []string{"unshare", "--mount", "--pid", "--fork", "--kill-child", "--uts", "--ipc", "--cgroup"}
-	if netns == "" {
+	if in.netns == "" {
 		args = append(args, "--net")
 	} else {
-		args = append([]string{"ip", "netns", "exec", netns}, args...)
+		args = append([]string{"ip", "netns", "exec", in.netns}, args...)
 	}
-	args = append(args, "bash", "testdata/root.sh", tree, work, how)
+	args = append(args, "bash", "testdata/root.sh", tree, work, how, in.dir)
 	r := &root{t: t, share: filepath.Join(work, "srv")}
 	const mark = "started"
 	r.file(mark, "")

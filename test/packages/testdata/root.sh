@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Process 1 of a scratch root; runs in namespaces of its own. Nothing of it outlives them.
-#   root.sh BASE WORK boot|idle
-# BASE is the file tree that stays as it is; WORK/mnt becomes the root, WORK/srv is /srv in it.
+#   root.sh BASE WORK boot|idle DIR
+# BASE is the file tree that stays as it is; WORK/mnt becomes the root, WORK/srv is /srv in it. DIR, if not empty, is
+# where it is on the machine.
 set -euo pipefail
-base=$1 work=$2 how=$3
+base=$1 work=$2 how=$3 dir=$4
 
 mount --make-rprivate /
 mount -t tmpfs -o size=2g,mode=755 scratch "$work/upper"
@@ -12,6 +13,10 @@ mkdir "$work/upper/files" "$work/upper/work" "$work/upper/containerd"
 root=$work/mnt
 mount -t overlay -o "lowerdir=$base,upperdir=$work/upper/files,workdir=$work/upper/work" scratch "$root"
 mount --bind "$work/srv" "$root/srv"
+if [ -n "$dir" ]; then
+	mkdir -p "$root$dir"
+	mount --bind "$dir" "$root$dir"
+fi
 mkdir -p "$root/var/lib/containerd"
 mount --bind "$work/upper/containerd" "$root/var/lib/containerd"
 mount -t proc proc "$root/proc"
