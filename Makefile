@@ -37,7 +37,7 @@ build: ## Build host-agent and dpu-agent for every architecture into bin/<os>-<a
 	done
 
 .PHONY: debs
-debs: build ## Make the Debian packages in dist/debs, from bin, dist/images and the chart
+debs: build ## Make the Debian packages in dist/debs, from what make images and make chart made
 	@deploy/deb/build.sh --version '$(VERSION)' --commit '$(COMMIT)' --archs '$(ARCHES)' --bin '$(OUT)'
 
 .PHONY: apt

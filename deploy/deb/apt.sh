@@ -20,7 +20,8 @@
 #
 # The directory is replaced as a whole, and only when all is made.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+self=$(realpath "$0") start=$PWD
+cd "$(dirname "$self")/../.."
 
 fail() {
 	printf 'apt: %s\n' "$*" >&2
@@ -34,12 +35,17 @@ key='' debs=dist/debs out=dist/apt epoch='' valid=0
 while [ $# -gt 0 ]; do
 	case $1 in
 	-h | --help)
-		sed -n '4,22s/^# \{0,1\}//p' "$0"
+		sed -n '4,22s/^# \{0,1\}//p' "$self"
 		exit 0
 		;;
-	--key | --debs | --out | --epoch | --valid)
+	--key | --epoch | --valid)
 		[ $# -ge 2 ] || fail "$1 needs a value"
 		printf -v "${1#--}" %s "$2"
+		shift 2
+		;;
+	--debs | --out)
+		[ $# -ge 2 ] || fail "$1 needs a value"
+		printf -v "${1#--}" %s "$(cd "$start" && realpath -m -- "$2")"
 		shift 2
 		;;
 	*) fail "$1 is no option; see --help" ;;
@@ -61,6 +67,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
+[[ $key = /* ]] || [ ! -f "$start/$key" ] || key=$start/$key
 # A key in a file is used from a keyring that ends with this script.
 if [ -f "$key" ]; then
 	home=$work/gnupg

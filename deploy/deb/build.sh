@@ -14,7 +14,7 @@
 #   --archs "A B"      architectures (amd64 arm64)
 #   --bin DIR          binaries, as linux-<arch>/dpu-agent below it (bin)
 #   --images DIR       Docker archives, ovn-uplink-<agent>-linux-<arch>.tar (dist/images)
-#   --chart DIR        Helm chart (deploy/host/chart)
+#   --chart DIR        Helm chart with the tag of the images (dist/chart/ovn-uplink)
 #   --values FILE      NVKE's values (deploy/nvke/values.yaml)
 #
 # examples:
@@ -24,24 +24,30 @@
 # Packages of another commit in the directory are replaced, and nothing is
 # written there unless all could be made.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+self=$(realpath "$0") start=$PWD
+cd "$(dirname "$self")/../.."
 # shellcheck source=deploy/deb/lib.sh
 . deploy/deb/lib.sh
 # shellcheck source=deploy/deb/payload.sh
 . deploy/deb/payload.sh
 
 out=dist/debs version='' commit='' epoch='' archs='amd64 arm64'
-bin=bin images=dist/images chart=deploy/host/chart values=deploy/nvke/values.yaml
+bin=bin images=dist/images chart=dist/chart/ovn-uplink values=deploy/nvke/values.yaml
 packages=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	-h | --help)
-		sed -n '3,27s/^# \{0,1\}//p' "$0"
+		sed -n '3,27s/^# \{0,1\}//p' "$self"
 		exit 0
 		;;
-	--out | --version | --commit | --epoch | --archs | --bin | --images | --chart | --values)
-		[ $# -ge 2 ] || fail "$1 needs a value"
+	--version | --commit | --epoch | --archs)
+		[ $# -ge 2 ] || usage_error "$1 needs a value"
 		printf -v "${1#--}" %s "$2"
+		shift 2
+		;;
+	--out | --bin | --images | --chart | --values)
+		[ $# -ge 2 ] || usage_error "$1 needs a value"
+		printf -v "${1#--}" %s "$(cd "$start" && realpath -m -- "$2")"
 		shift 2
 		;;
 	charts | images | dpu-agent)

@@ -3,15 +3,17 @@
 # What is in which package; sourced by build.sh.
 # shellcheck disable=SC2154 # build.sh sets bin, images, chart, values, work, commit
 
-# The chart, unpacked, where NVKE's node agent looks for it.
+# The chart, unpacked, where NVKE's node agent looks for it, and beside it NVKE's values.
 build_charts() {
 	local root=$work/charts dir
 	dir=$root/etc/dgx/ovn-uplink
-	[ -f "$chart/Chart.yaml" ] || fail "there is no chart in $chart"
+	[ -f "$chart/Chart.yaml" ] || fail "there is no chart in $chart; make chart"
 	[ -f "$values" ] || fail "NVKE's values $values are missing"
-	mkdir -p "$dir"
-	cp -r "$chart" "$dir/chart"
-	fill "$values" all >"$dir/values.yaml"
+	grep -qx "  tag: \"${commit:0:12}\"" "$chart/values.yaml" ||
+		fail "the chart in $chart is of another commit: its values.yaml has$(grep '^  tag:' "$chart/values.yaml" || echo ' no tag'), want tag: \"${commit:0:12}\"; make chart"
+	mkdir -p "${dir%/*}"
+	cp -r "$chart" "$dir"
+	put 644 "$values" "$dir/nvke-values.yaml"
 	find "$dir" -type f -exec chmod 644 {} +
 	document "$root" "nvke-cni-ovn-uplink-charts-$version"
 	control "$root" deploy/nvke/deb/charts all

@@ -9,6 +9,7 @@
 #   --bridge NAME        bridge that an Uplink is to use; default: every bridge but OVN's
 #   --kubeconfig FILE    the agent's (/etc/ovn-uplink/kubeconfig)
 #   --sysfs-root DIR     where sysfs is mounted (/sys)
+#   --simulated          the card is simulated: there is no eswitch to ask
 #
 # Open vSwitch and OVN are where OVS_RUNDIR and OVN_RUNDIR say, by default
 # /var/run/openvswitch and /var/run/ovn.
@@ -22,11 +23,11 @@
 #   check-card.sh --bridge br-tenants -o json
 set -euo pipefail
 
-format=text bridge='' kubeconfig=/etc/ovn-uplink/kubeconfig sysfs=/sys
+format=text bridge='' kubeconfig=/etc/ovn-uplink/kubeconfig sysfs=/sys simulated=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	-h | --help)
-		sed -n '4,24s/^# \{0,1\}//p' "$0"
+		sed -n '4,25s/^# \{0,1\}//p' "$0"
 		exit 0
 		;;
 	-o | --bridge | --kubeconfig | --sysfs-root)
@@ -41,6 +42,10 @@ while [ $# -gt 0 ]; do
 		--sysfs-root) sysfs=$2 ;;
 		esac
 		shift 2
+		;;
+	--simulated)
+		simulated=yes
+		shift
 		;;
 	--dry-run) shift ;; # it only reads
 	*)
@@ -103,11 +108,15 @@ check_programs() {
 # The eswitch of every card that has a port to the wire.
 check_eswitch() {
 	local device mode devices
+	if [ -n "$simulated" ]; then
+		report warn eswitch 'a simulated card has none' 'nothing: this is no card'
+		return
+	fi
 	if ! have devlink; then
 		report warn eswitch 'there is no devlink to ask' 'install iproute2'
 		return
 	fi
-	devices=$(timeout 10 devlink port show 2>/dev/null | grep 'flavour physical' | sed 's|/[0-9]*:.*||' | sort -u) || true
+	devices=$(timeout 10 devlink port show 2>/dev/null | grep 'flavour physical' | sed 's|/[0-9]*: .*||' | sort -u) || true
 	if [ -z "$devices" ]; then
 		report FAIL eswitch 'devlink shows no physical port' 'is the mlx5 driver loaded, and is this the card and not the host?'
 		return

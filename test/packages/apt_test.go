@@ -195,7 +195,7 @@ func TestAptRefuses(t *testing.T) {
 	_, err = r.source("good")
 	must(t, err)
 	r.must("apt-get", "install", "-y", first.charts())
-	if got := r.must("cat", "/etc/dgx/ovn-uplink/values.yaml"); got != "image: {tag: '"+first.tag()+"'}\n" {
+	if got := r.must("sh", "-c", "cd /etc/dgx/ovn-uplink && cat Chart.yaml values.yaml nvke-values.yaml"); !strings.Contains(got, first.tag()) || !strings.Contains(got, "gatewayMode") {
 		t.Errorf("values: %s", got)
 	}
 }

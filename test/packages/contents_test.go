@@ -105,6 +105,9 @@ func TestBuildRefuses(t *testing.T) {
 			must(t, os.WriteFile(filepath.Join(dir, "ovn-uplink-dpu-agent-linux-arm64.tar"), []byte(dockerArchive(first.image("dpu-agent"), "amd64", "x")), 0o644))
 			return args
 		}, "has an image for amd64, not arm64"},
+		"chart of another commit": {func(args []string) []string {
+			return replace(args, "--chart", value(other.inputs(t), "--chart"))
+		}, `tag: "2b2b2b2b2b2b", want tag: "1a1a1a1a1a1a"`},
 		"no images":     {func(args []string) []string { return replace(args, "--images", t.TempDir()) }, "make images"},
 		"no binary":     {func(args []string) []string { return replace(args, "--bin", t.TempDir()) }, "make build"},
 		"no chart":      {func(args []string) []string { return replace(args, "--chart", t.TempDir()) }, "there is no chart"},

@@ -62,7 +62,8 @@ func (r release) inputs(t *testing.T) []string {
 	}
 	write("chart/Chart.yaml", "name: ovn-uplink\nversion: "+r.version+"\n", 0o600)
 	write("chart/templates/a.yaml", "# empty\n", 0o644)
-	write("values.yaml", "image: {tag: '@TAG@'}\n", 0o644)
+	write("chart/values.yaml", fmt.Sprintf("image:\n  tag: %q\n", r.tag()), 0o644)
+	write("values.yaml", "gatewayMode: shared\n", 0o644)
 	bin := r.bin
 	if bin == "" {
 		bin = filepath.Join(dir, "bin")
