@@ -37,7 +37,7 @@ packages=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	-h | --help)
-		sed -n '3,27s/^# \{0,1\}//p' "$self"
+		sed -n '4,27s/^# \{0,1\}//p' "$self"
 		exit 0
 		;;
 	--version | --commit | --epoch | --archs)

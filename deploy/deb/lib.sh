@@ -82,7 +82,7 @@ control() {
 	chmod 644 "$root"/DEBIAN/control "$root"/DEBIAN/md5sums
 }
 
-# pack ROOT: the package, among those that are done.
+# pack ROOT [LEVEL]: the package, among those that are done. What is compressed already is not worth a high level.
 pack() {
 	local root=$1 name arch
 	name=$(sed -n 's/^Package: //p' "$root/DEBIAN/control")
@@ -90,6 +90,6 @@ pack() {
 	find "$root" -type d -exec chmod 755 {} +
 	[ ! -d "$root/etc/ovn-uplink" ] || chmod 700 "$root/etc/ovn-uplink"
 	find "$root" -exec touch -h -d "@$epoch" {} +
-	dpkg-deb --root-owner-group -Zxz --threads-max=1 --build "$root" "$work/done/${name}_${debversion}_$arch.deb" >/dev/null
+	dpkg-deb --root-owner-group -Zxz -z"${2:-6}" --threads-max=1 --build "$root" "$work/done/${name}_${debversion}_$arch.deb" >/dev/null
 	rm -rf "$root"
 }

@@ -39,7 +39,7 @@ build_images() {
 	chmod 755 "$root/usr/sbin/ovn-uplink-images"
 	document "$root" "nvke-cni-ovn-uplink-images-$version"
 	control "$root" deploy/nvke/deb/images "$arch"
-	pack "$root"
+	pack "$root" 1
 }
 
 # check_image ARCHIVE NAME ARCH: a package never has an image that its node could not run.

@@ -33,7 +33,7 @@ func TestUnits(t *testing.T) {
 		t.Errorf("systemd-analyze verify: %s", out)
 	}
 	overall := regexp.MustCompile(`Overall exposure level for (\S+): ([0-9.]+)`)
-	for unit, most := range map[string]float64{agentUnit: 2.5, "ovn-uplink-rotate.service": 2.5} {
+	for unit, most := range map[string]float64{agentUnit: 2.0, "ovn-uplink-rotate.service": 2.0} {
 		out := r.must("systemd-analyze", "security", "--offline=true", "--no-pager", unit)
 		m := overall.FindStringSubmatch(out)
 		if m == nil {
