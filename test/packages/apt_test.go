@@ -21,6 +21,7 @@ type keyring struct {
 
 func newKeyring(t *testing.T) keyring {
 	t.Helper()
+	notShort(t)
 	// gpg-agent's socket is in it, and paths of sockets are short.
 	home, err := os.MkdirTemp("", "gpg-")
 	must(t, err)

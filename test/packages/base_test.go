@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -86,16 +88,38 @@ func flock(f *os.File) error {
 
 const binfmt = "/proc/sys/fs/binfmt_misc"
 
+// emulation is what the tests that need it have in common: the first sets it up, the last takes it back.
+var emulation struct {
+	sync.Mutex
+	users int
+	undo  []func() error // in the order of doing
+}
+
 // emulate makes the kernel run arm64 programs by qemu for as long as the test runs, unless it does already.
 func emulate(t *testing.T) {
 	t.Helper()
+	emulation.Lock()
+	defer emulation.Unlock()
+	emulation.users++
+	t.Cleanup(func() {
+		emulation.Lock()
+		defer emulation.Unlock()
+		if emulation.users--; emulation.users > 0 {
+			return
+		}
+		for _, undo := range slices.Backward(emulation.undo) {
+			if err := undo(); err != nil {
+				t.Errorf("take the emulation of arm64 back: %v", err)
+			}
+		}
+		emulation.undo = nil
+	})
+	if emulation.users > 1 {
+		return
+	}
 	if _, err := os.Stat(filepath.Join(binfmt, "register")); err != nil {
 		must(t, syscall.Mount("binfmt_misc", binfmt, "binfmt_misc", 0, ""))
-		t.Cleanup(func() {
-			if err := syscall.Unmount(binfmt, 0); err != nil {
-				t.Errorf("unmount %s: %v", binfmt, err)
-			}
-		})
+		emulation.undo = append(emulation.undo, func() error { return syscall.Unmount(binfmt, 0) })
 	}
 	entries, err := filepath.Glob(filepath.Join(binfmt, "*aarch64*"))
 	must(t, err)
@@ -108,11 +132,7 @@ func emulate(t *testing.T) {
 	rule := ":" + name + `:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:` +
 		`\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:/usr/bin/qemu-aarch64-static:F`
 	must(t, os.WriteFile(filepath.Join(binfmt, "register"), []byte(rule), 0o200))
-	t.Cleanup(func() {
-		if err := os.WriteFile(filepath.Join(binfmt, name), []byte("-1"), 0o200); err != nil {
-			t.Errorf("take the emulation of arm64 back: %v", err)
-		}
-	})
+	emulation.undo = append(emulation.undo, func() error { return os.WriteFile(filepath.Join(binfmt, name), []byte("-1"), 0o200) })
 }
 
 func must(t *testing.T, err error) {

@@ -31,6 +31,7 @@ func tree(t *testing.T, b base) string {
 // says runs a script that has to end so and to say something.
 func says(t *testing.T, ok bool, want, path string, args ...string) string {
 	t.Helper()
+	notShort(t)
 	out, err := script(path, args...)
 	if (err == nil) != ok || !strings.Contains(out, want) {
 		t.Fatalf("%s %s: %v, want %q: %s", path, strings.Join(args, " "), err, want, out)

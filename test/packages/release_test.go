@@ -54,6 +54,7 @@ func (r release) images() string { return "nvke-cni-ovn-uplink-images-" + r.vers
 // inputs lays out what a build needs and returns the options that name it.
 func (r release) inputs(t *testing.T) []string {
 	t.Helper()
+	notShort(t)
 	dir := t.TempDir()
 	write := func(path, content string, mode os.FileMode) {
 		path = filepath.Join(dir, path)
@@ -185,6 +186,14 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// notShort skips a test that needs programs that not every machine has.
+func notShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped: -short; the test makes Debian packages")
+	}
 }
 
 // command runs a program that has to succeed.
