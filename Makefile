@@ -36,6 +36,10 @@ build: ## Build host-agent and dpu-agent for every architecture into bin/<os>-<a
 		GOOS=linux GOARCH=$$arch go build -ldflags '$(LDFLAGS)' -o $(OUT)/linux-$$arch/ ./dpu-agent; \
 	done
 
+.PHONY: chart
+chart: ## Write the Helm chart of the commit, with the tag of its images, into dist/chart
+	@deploy/host/package.sh --commit $(COMMIT) --out dist/chart
+
 .PHONY: debs
 debs: build ## Make the Debian packages in dist/debs, from what make images and make chart made
 	@deploy/deb/build.sh --version '$(VERSION)' --commit '$(COMMIT)' --archs '$(ARCHES)' --bin '$(OUT)'
@@ -83,6 +87,34 @@ demo-down: ## End what demo left running
 bench: setup ## Measure, as a table and JSON; needs root
 	@$(MAKE) --no-print-directory build ARCHES=$$(go env GOARCH)
 	@go run ./test/bench
+
+.PHONY: images
+images: ## Build the container images into dist/images; ALLOW_DIRTY=1 also of what is not committed
+	@go run ./deploy/release images $(if $(ALLOW_DIRTY),--allow-dirty)
+
+.PHONY: pins
+pins: ## Pin the newest versions of the Debian packages that the images have files of
+	@go run ./deploy/release pins
+
+.PHONY: push
+push: ## Push the images to REGISTRY=host[:port]; INSECURE=1 without TLS
+	@go run ./deploy/release push --registry "$(REGISTRY)" $(if $(INSECURE),--insecure)
+
+.PHONY: lock
+lock: ## Build everything and write the locks of the version into deploy/nvke/lock
+	@go run ./deploy/release lock
+
+.PHONY: verify-lock
+verify-lock: ## Build everything and compare it with the locks
+	@go run ./deploy/release verify-lock
+
+.PHONY: release
+release: ## Build everything that is shipped, of the locked commit, into dist, and check it; APT_KEY=key for the repository
+	@commit=$$(go run ./deploy/release source) && $(MAKE) --no-print-directory images chart debs apt release-check COMMIT=$$commit
+
+.PHONY: release-check
+release-check: ## Check that chart, images, packages and locks are of one source
+	@go run ./deploy/release check
 
 .PHONY: clean
 clean: ## Remove what was built

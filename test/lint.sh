@@ -11,7 +11,7 @@ if [ ! -x "$bin/golangci-lint" ]; then
 	mkdir -p "$bin"
 	GOBIN=$bin go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
 fi
-unformatted=$(gofmt -l host-agent dpu-agent shared test)
+unformatted=$(gofmt -l deploy host-agent dpu-agent shared test)
 if [ -n "$unformatted" ]; then
 	echo "not formatted with gofmt:" "$unformatted" >&2
 	exit 1

@@ -30,9 +30,11 @@ packages() {
 		ca-certificates    /etc/ssl/certs/ca-certificates.crt
 		cpio               cpio
 		curl               curl
+		debian-archive-keyring /usr/share/keyrings/debian-archive-keyring.gpg
 		debootstrap        debootstrap
 		ethtool            ethtool
 		etcd-server        etcd                 etcd.service
+		frr                /usr/lib/frr/bgpd    frr.service
 		gcc                gcc
 		git                git
 		gpg                gpg

@@ -11,6 +11,7 @@ import (
 
 	ovnk "github.com/ovn-uplink/ovn-uplink/shared/api/ovnk/v1"
 	"github.com/ovn-uplink/ovn-uplink/shared/network"
+	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -24,6 +25,14 @@ type tenant struct {
 	namespaces labels.Selector
 	// invalid says why the network can have no gateway; empty for one that can.
 	invalid string
+	object  *ovnk.ClusterUserDefinedNetwork
+
+	// domain is where its routes are; see decide.
+	domain network.Domain
+	// problem is why the network cannot be served as it should. One that is held keeps what it has; another one that
+	// has something is served on, and one that has nothing gets nothing.
+	problem *uplinkstate.Problem
+	held    bool
 }
 
 // tenants are the networks that name an Uplink, sorted by name.
@@ -42,7 +51,7 @@ func tenants(uplink string, cudns []*ovnk.ClusterUserDefinedNetwork) []tenant {
 }
 
 func newTenant(cudn *ovnk.ClusterUserDefinedNetwork) tenant {
-	t := tenant{cudn: cudn.Name, topology: cudn.Spec.Network.Topology}
+	t := tenant{cudn: cudn.Name, topology: cudn.Spec.Network.Topology, object: cudn}
 	var texts []string
 	switch spec := cudn.Spec.Network; spec.Topology {
 	case ovnk.Layer2:

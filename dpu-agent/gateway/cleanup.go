@@ -25,7 +25,7 @@ func Cleanup(ctx context.Context, system locate.System, config Config, uplink st
 			r.withoutOVN = true
 			errs = append(errs, fmt.Errorf("the northbound database of OVN at %s is not there, its rows stay: %w", config.Northbound, err))
 		}
-		uplinks := programmed(r.nb, r.observer.OVS)
+		uplinks := r.programmed(r.nb)
 		if uplink != "" {
 			uplinks = []string{uplink}
 		}

@@ -5,6 +5,7 @@ package gateway
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/ovn"
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/service"
+	"github.com/ovn-uplink/ovn-uplink/dpu-agent/vrf"
 	"github.com/ovn-uplink/ovn-uplink/shared/agent"
 	"github.com/spf13/pflag"
 )
@@ -41,6 +43,10 @@ type Config struct {
 	InactiveGrace, DeletionGrace time.Duration
 	// EndpointSource says which EndpointSlices have the endpoints of a network.
 	EndpointSource service.Source
+	// VRF is for the VRFs that interfaces are put into.
+	VRF vrf.Config
+	// ImportGrace is how long routes that BGP taught stay when all of them went at once.
+	ImportGrace time.Duration
 	// Resync is how often everything is looked at although no event came.
 	Resync    time.Duration
 	Component string
@@ -51,7 +57,7 @@ type Flags struct {
 	config                     Config
 	transit, link, serviceSNAT []string
 	serviceCIDRs, bypass       []string
-	zones, endpoints           string
+	zones, endpoints, tables   string
 }
 
 // AddFlags binds the fields to flags.
@@ -67,6 +73,10 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.config.Dynamic, "dynamic-udn", false, "a network is active only on nodes with a pod of its namespaces (Dynamic UDN), not on all")
 	flags.DurationVar(&f.config.InactiveGrace, "inactive-grace", 2*time.Minute, "how long a network's gateway stays on a node after its last pod is gone, with --dynamic-udn")
 	flags.DurationVar(&f.config.DeletionGrace, "deletion-grace", 30*time.Second, "how long an Uplink's gateway stays after its UplinkState was deleted by accident")
+	flags.StringVar(&f.config.VRF.Journal, "state-dir", "/var/lib/ovn-uplink", "`directory` that remembers, over restarts, what was moved into VRFs")
+	flags.StringVar(&f.config.VRF.Sysctls, "sysctl-root", "/proc/sys/net", "`directory` of the kernel's settings for the network, which must be writable for VRFs; in a container another one than the default")
+	flags.StringVar(&f.tables, "vrf-table-range", "500-899", "routing `tables` for the VRFs that the agent makes: FIRST-LAST. OVN-Kubernetes deletes VRFs that it does not know with tables from 1000 on")
+	flags.DurationVar(&f.config.ImportGrace, "import-grace", 10*time.Second, "how long routes that BGP taught stay when all of them went at once, as when the routing daemon is restarted")
 	flags.StringVar(&f.endpoints, "endpoint-source", mirrored, "which EndpointSlices have the pods' addresses in their network: mirrored (OVN-Kubernetes copies them) or plain")
 }
 
@@ -92,6 +102,9 @@ func (f *Flags) Config() (Config, error) {
 	}
 	if c.Zones, err = parseZones(f.zones); err != nil {
 		return c, agent.Usagef("--ct-zones: %v", err)
+	}
+	if c.VRF.Tables, err = parseTables(f.tables); err != nil {
+		return c, agent.Usagef("--vrf-table-range: %v", err)
 	}
 	switch f.endpoints {
 	case mirrored:
@@ -128,18 +141,31 @@ func parsePrefixes(texts []string, single bool) ([]netip.Prefix, error) {
 }
 
 func parseZones(text string) (zones [2]uint16, err error) {
-	first, last, found := strings.Cut(text, "-")
-	for i, number := range []string{first, last} {
-		n, err := strconv.ParseUint(number, 10, 16)
-		if err != nil || !found || n == 0 {
-			return zones, fmt.Errorf("%q: must be FIRST-LAST, each from 1 to 65535", text)
-		}
-		zones[i] = uint16(n)
+	first, last, err := parseRange(text, math.MaxUint16)
+	if err == nil && last <= first {
+		err = fmt.Errorf("%q: has to have room for two zones at least", text)
 	}
-	if zones[1] <= zones[0] {
-		return zones, fmt.Errorf("%q: has to have room for two zones at least", text)
+	return [2]uint16{uint16(first), uint16(last)}, err
+}
+
+// parseTables reads a range of routing tables without those that have a meaning, 253 to 255 (ip-route(8)).
+func parseTables(text string) (vrf.TableRange, error) {
+	first, last, err := parseRange(text, math.MaxUint32)
+	if err == nil && (last < first || first <= 255 && last >= 253) {
+		err = fmt.Errorf("%q: has to be a range of tables without 253 to 255", text)
 	}
-	return zones, nil
+	return vrf.TableRange{First: uint32(first), Last: uint32(last)}, err
+}
+
+// parseRange reads FIRST-LAST.
+func parseRange(text string, limit uint64) (first, last uint64, err error) {
+	before, after, found := strings.Cut(text, "-")
+	first, errFirst := strconv.ParseUint(before, 10, 64)
+	last, errLast := strconv.ParseUint(after, 10, 64)
+	if !found || errFirst != nil || errLast != nil || min(first, last) == 0 || max(first, last) > limit {
+		return 0, 0, fmt.Errorf("%q: must be FIRST-LAST, each from 1 to %d", text, limit)
+	}
+	return first, last, nil
 }
 
 // defaultNorthbound is where the tools of OVN look (ovn-nbctl(8), "--db").

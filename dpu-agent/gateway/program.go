@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/bridge"
@@ -41,10 +43,17 @@ func (r *Role) program(ctx context.Context, state *v1alpha1.UplinkState, active 
 		return all(active, failure(uplinkstate.ReasonUplinkBridgeMappingFailed, "look at the bridge mapping", err)), 0, err
 	}
 
-	wish := r.wish(uplink, view, host.Data, active)
-	flows, err := r.bridgeFlows(ctx, place, host.Data)
+	vrf, again, vrfErr := r.settleDomain(ctx, uplink, r.interfaceOf(host.Data, place), host.Data, active)
+	served := r.served(uplink, active)
+	if len(served) == 0 {
+		rest, err := r.takeDown(ctx, uplink)
+		return problems(active), sooner(rest, again), errors.Join(vrfErr, err)
+	}
+	learned := r.learn(uplink, r.interfaceOf(host.Data, place), vrf, host.Data, active)
+	wish := r.wish(uplink, view, host.Data, served, vrf, learned)
+	flows, err := r.bridgeFlows(ctx, place, host.Data, learned)
 	if err != nil {
-		return all(active, failure(uplinkstate.ReasonUplinkGatewayProgrammingFailed, "look at the flows of the bridge", err)), 0, err
+		return all(active, failure(uplinkstate.ReasonUplinkGatewayProgrammingFailed, "look at the flows of the bridge", err)), again, err
 	}
 	patch, why := view.PatchPort(place.Bridge, ovn.PhysicalNetwork(uplink), ovn.LocalnetPort(uplink, r.node))
 	var flowErr, mapErr error
@@ -60,6 +69,7 @@ func (r *Role) program(ctx context.Context, state *v1alpha1.UplinkState, active 
 	if outcome, seen := r.outcomes[uplink]; seen && patch != 0 {
 		flows.Patch = patch
 		flows.Services = steer(wish, outcome)
+		flows.Advertised = advertised(outcome)
 		flowErr = r.push(ctx, flows)
 	}
 	if before := r.bridges[uplink]; flowErr == nil && patch != 0 && before != place.Bridge {
@@ -70,14 +80,14 @@ func (r *Role) program(ctx context.Context, state *v1alpha1.UplinkState, active 
 	}
 
 	common := r.common(uplink, patch, why, ovnErr, mapErr, flowErr)
-	findings = map[string]finding{}
+	findings = problems(active)
 	for _, t := range active {
-		found := common
-		if p := outcome.Networks[t.networkName()].Problem; p != nil {
-			found = p
+		found := findings[t.cudn]
+		if found == nil {
+			found = common
 		}
-		if t.invalid != "" {
-			found = uplinkstate.Problemf(uplinkstate.ReasonUplinkGatewayProgrammingFailed, "%s", t.invalid)
+		if p := outcome.Networks[t.networkName()].Problem; p != nil && t.problem == nil {
+			found = p
 		}
 		if found == nil {
 			var rest time.Duration
@@ -89,7 +99,31 @@ func (r *Role) program(ctx context.Context, state *v1alpha1.UplinkState, active 
 	if patch == 0 && again == 0 {
 		again = r.waits.rest("patch port of "+uplink, realisation, time.Now())
 	}
-	return findings, again, errors.Join(ovnErr, mapErr, flowErr)
+	return findings, again, errors.Join(vrfErr, ovnErr, mapErr, flowErr)
+}
+
+// problems are the findings about networks that need no look at what is programmed.
+func problems(active []tenant) map[string]finding {
+	findings := map[string]finding{}
+	for _, t := range active {
+		findings[t.cudn] = t.problem
+		if t.invalid != "" {
+			findings[t.cudn] = uplinkstate.Problemf(uplinkstate.ReasonUplinkGatewayProgrammingFailed, "%s", t.invalid)
+		}
+	}
+	return findings
+}
+
+// advertised are the pod subnets that what comes from the wire may be for, sorted.
+func advertised(outcome ovn.Outcome) []netip.Prefix {
+	var all []netip.Prefix
+	for _, n := range outcome.Networks {
+		if len(n.Transit) > 0 {
+			all = append(all, n.Advertised...)
+		}
+	}
+	slices.SortFunc(all, netip.Prefix.Compare)
+	return slices.Compact(all)
 }
 
 // place follows the chain to the bridge with the same data and by the same code as the role that published it.
@@ -103,6 +137,15 @@ func (r *Role) place(state *v1alpha1.UplinkState, host uplinkstate.HostData) (br
 			"the bridge is about to change from %s", state.Status.OVSBridge.Name)
 	}
 	return *report.Bridge, nil
+}
+
+// interfaceOf is the interface that belongs into a network's VRF: the one with the Uplink's addresses, or on a DPU, where
+// that is the host's, the bridge's own.
+func (r *Role) interfaceOf(host uplinkstate.HostData, place bridge.Report) string {
+	if r.observer.Regular() {
+		return host.Interface
+	}
+	return place.Bridge
 }
 
 // mapTo is the bridge that the Uplink is to be mapped to, none while ovn-controller has its patch port on another one.

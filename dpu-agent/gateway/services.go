@@ -17,7 +17,7 @@ import (
 
 // servicesOf looks the services of the active networks up, in their order, logs which do not get what they ask for, and has
 // their health checks answered.
-func (r *Role) servicesOf(uplink string, host uplinkstate.HostData, active []tenant) [][]ovn.LoadBalancer {
+func (r *Role) servicesOf(uplink string, host uplinkstate.HostData, vrf string, active []tenant) [][]ovn.LoadBalancer {
 	networks := make([]service.Network, len(active))
 	for i, t := range active {
 		networks[i] = service.Network{Name: t.networkName(), Namespaces: t.namespaces}
@@ -43,7 +43,7 @@ func (r *Role) servicesOf(uplink string, host uplinkstate.HostData, active []ten
 			}
 		}
 	}
-	r.listen(uplink, host.Addresses, checks)
+	r.listen(uplink, host.Addresses, vrf, checks)
 	r.complain(uplink, refused)
 	return balancers
 }
@@ -61,7 +61,7 @@ func (r *Role) complain(uplink string, refused []string) {
 }
 
 // listen has health checks of an Uplink answered at its addresses, which are here only where the host is.
-func (r *Role) listen(uplink string, addresses []netip.Prefix, checks []service.HealthCheck) {
+func (r *Role) listen(uplink string, addresses []netip.Prefix, vrf string, checks []service.HealthCheck) {
 	if r.listeners == nil || !r.observer.Regular() {
 		return
 	}
@@ -69,7 +69,7 @@ func (r *Role) listen(uplink string, addresses []netip.Prefix, checks []service.
 	if len(checks) > 0 {
 		at := map[service.Place][]service.HealthCheck{}
 		for _, p := range addresses {
-			at[service.Place{Address: p.Addr()}] = checks
+			at[service.Place{Address: p.Addr(), Device: vrf}] = checks
 		}
 		r.checks[uplink] = at
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/ovn-uplink/ovn-uplink/dpu-agent/ovn"
 )
 
-// takeDown removes everything of an Uplink: OVN's rows, the bridge mapping, and the flows once the patch port is gone,
+// takeDown removes everything of an Uplink: OVN's rows, the bridge mapping, the VRF attachment, and the flows once the patch port is gone,
 // because they keep what OVN still sends from moving the host's MAC address. Each step is done whatever became of the
 // others. rest is when to come again although nothing failed.
 func (r *Role) takeDown(ctx context.Context, uplink string) (rest time.Duration, err error) {
@@ -26,14 +26,17 @@ func (r *Role) takeDown(ctx context.Context, uplink string) (rest time.Duration,
 		name = view.Mapped(ovn.PhysicalNetwork(uplink))
 		r.bridges[uplink] = name // the mapping goes before the flows
 	}
-	r.listen(uplink, nil, nil)
+	r.listen(uplink, nil, "", nil)
+	if r.importer != nil { // a command has none
+		r.importer.Forget(uplink)
+	}
 	var ovnErr error
 	if !r.withoutOVN {
 		_, ovnErr = r.nb.Remove(ctx, uplink)
 	}
 	delete(r.outcomes, uplink)
 	_, mapErr := r.observer.OVS.Map(ctx, ovn.PhysicalNetwork(uplink), "")
-	if err := errors.Join(ovnErr, mapErr); err != nil {
+	if err := errors.Join(ovnErr, mapErr, r.routing.release(ctx, uplink)); err != nil {
 		return 0, err
 	}
 	if name == "" || r.shared(uplink, name) {
@@ -65,13 +68,14 @@ func (r *Role) shared(uplink, name string) bool {
 
 // holdsAnything tells whether anything of an Uplink is programmed, as far as one can see.
 func (r *Role) holdsAnything(uplink string) bool {
-	return r.bridges[uplink] != "" || slices.Contains(programmed(r.nb, r.observer.OVS), uplink)
+	return r.bridges[uplink] != "" || slices.Contains(r.programmed(r.nb), uplink)
 }
 
-// programmed are the Uplinks that have rows or mappings of ours on this node.
-func programmed(nb *ovn.DB, ovs *bridge.Monitor) []string {
+// programmed are the Uplinks that have rows, mappings or VRFs of ours on this node.
+func (r *Role) programmed(nb *ovn.DB) []string {
 	uplinks, _ := nb.Uplinks() // what cannot be seen is seen later
-	if view, known := ovs.Latest(); known {
+	uplinks = append(uplinks, r.routing.uplinks()...)
+	if view, known := r.observer.OVS.Latest(); known {
 		for _, name := range view.OwnMappings() {
 			if uplink, ok := strings.CutPrefix(name, ovn.PhysicalNetwork("")); ok {
 				uplinks = append(uplinks, uplink)
@@ -91,7 +95,7 @@ func (r *Role) sweep(ctx context.Context) (complete bool, err error) {
 		return false, nil
 	}
 	used := map[string]bool{view.IntegrationBridge(): true}
-	for _, uplink := range programmed(r.nb, r.observer.OVS) {
+	for _, uplink := range r.programmed(r.nb) {
 		used[view.Mapped(ovn.PhysicalNetwork(uplink))] = true
 	}
 	for _, name := range r.bridges {
@@ -135,6 +139,8 @@ func (r *Role) patched(view *bridge.View, name string) bool {
 // forget drops what is remembered of an Uplink.
 func (r *Role) forget(uplink string) {
 	delete(r.said, uplink)
+	delete(r.noted, uplink)
+	r.routing.forget(uplink)
 	for _, what := range []string{"state of ", "trouble with ", "patch port of ", "farewell of "} {
 		r.waits.end(what + uplink)
 	}

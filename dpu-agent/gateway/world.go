@@ -31,9 +31,11 @@ type world struct {
 	services  *service.Index
 	listeners *service.Health
 	occupancy *occupancy
-	recorder  *events.Recorder
-	sources   []kube.Source
-	run       []func(context.Context)
+	// advertising decides the routing domains of networks.
+	advertising *advertising
+	recorder    *events.Recorder
+	sources     []kube.Source
+	run         []func(context.Context)
 }
 
 // look makes the monitors for a node.
@@ -62,6 +64,11 @@ func (r *Role) look(node string) (*world, error) {
 		w.states.Run, w.cudns.Run, w.recorder.Run, w.listeners.Run,
 		func(ctx context.Context) { _ = w.nb.Run(ctx) },
 		func(ctx context.Context) { _ = r.flows.Run(ctx) },
+		func(ctx context.Context) { _ = r.routing.vrfs.Watch(ctx) },
+		func(ctx context.Context) { _ = r.importer.Run(ctx) },
+	}
+	if err := w.advertise(r.rest, r.nudge.now); err != nil {
+		return nil, err
 	}
 	return w, r.feed(w)
 }

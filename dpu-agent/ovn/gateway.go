@@ -56,6 +56,8 @@ type Network struct {
 	Advertised []netip.Prefix
 	// LoadBalancers are the services that are reachable from outside by this node.
 	LoadBalancers []LoadBalancer
+	// Hold is why the network's rows are to stay as they are, nil where they are not: it becomes its Problem.
+	Hold *uplinkstate.Problem
 }
 
 // LoadBalancer is one port of one service at one address.
@@ -89,6 +91,8 @@ type NetworkOutcome struct {
 	// Transit are the network's addresses on the way to the edge router, at most one per family, IPv4 first: what the
 	// bridge translates from and to. It is empty while the network has none.
 	Transit []netip.Addr
+	// Advertised are the subnets of the network that are reachable from the wire as they are.
+	Advertised []netip.Prefix
 	// Problem is why the network is not as it should be, nil if it is. The rows that it had stay meanwhile.
 	Problem *uplinkstate.Problem
 }

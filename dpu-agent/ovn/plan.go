@@ -100,12 +100,15 @@ func (r *renderer) admit() {
 		if block, known := r.v.blockOf[user{uplink: r.g.Uplink, network: n.Name}]; known {
 			r.setTransit(n, block)
 		}
-		a, problem := r.v.attach(n)
+		a, problem := (*attachment)(nil), n.Hold
+		if problem == nil {
+			a, problem = r.v.attach(n)
+		}
 		if problem == nil {
 			problem = r.obstacle(n, a)
 		}
 		if problem != nil {
-			r.refuse(n.Name, problem)
+			r.refuse(n, problem)
 			continue
 		}
 		r.networks = append(r.networks, network{Network: n, attachment: a, ids: r.n.tags(n.Name), block: -1})
@@ -114,7 +117,7 @@ func (r *renderer) admit() {
 	for _, n := range r.networks {
 		var ok bool
 		if n.block, ok = r.blockFor(n.Name); !ok {
-			r.refuse(n.Name, failed("network %s: no block is free in the transit range %s", n.Name, list(r.v.ranges.Transit)))
+			r.refuse(n.Network, failed("network %s: no block is free in the transit range %s", n.Name, list(r.v.ranges.Transit)))
 			continue
 		}
 		r.setTransit(n.Network, n.block)
@@ -123,11 +126,11 @@ func (r *renderer) admit() {
 	r.networks = admitted
 }
 
-func (r *renderer) refuse(network string, problem *uplinkstate.Problem) {
-	out := r.outcome.Networks[network]
-	out.Problem = problem
-	r.outcome.Networks[network] = out
-	r.d.kept[network] = true
+func (r *renderer) refuse(n *Network, problem *uplinkstate.Problem) {
+	out := r.outcome.Networks[n.Name]
+	out.Problem, out.Advertised = problem, r.v.advertised(r.g.Uplink, n)
+	r.outcome.Networks[n.Name] = out
+	r.d.kept[n.Name] = true
 }
 
 func (r *renderer) setTransit(n *Network, block int) {
@@ -136,7 +139,7 @@ func (r *renderer) setTransit(n *Network, block int) {
 		_, gateway := r.v.ranges.transit(block, is6)
 		transit = append(transit, gateway.Addr())
 	}
-	r.outcome.Networks[n.Name] = NetworkOutcome{Transit: transit}
+	r.outcome.Networks[n.Name] = NetworkOutcome{Transit: transit, Advertised: n.Advertised}
 }
 
 // families are those that a network and the Uplink both have, as the question whether it is IPv6. What else the

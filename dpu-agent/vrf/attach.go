@@ -43,8 +43,14 @@ func (a *Attacher) attach(ctx context.Context, iface string, to VRF) error {
 			return err
 		}
 	}
-	if w.rec != nil && (w.rec.VRF != to || w.rec.Phase == detaching) {
+	if w.rec != nil && (w.rec.VRF.device() != to.device() || w.rec.Phase == detaching) {
 		if err := w.leave(ctx, to); err != nil {
+			return err
+		}
+	}
+	if w.rec != nil && w.rec.VRF != to {
+		w.rec.VRF = to
+		if err := w.note(w.rec.Phase); err != nil {
 			return err
 		}
 	}

@@ -107,11 +107,11 @@ func readAll(t *testing.T, paths ...string) []string {
 	t.Helper()
 	var values []string
 	for _, path := range paths {
-		v, err := readSysctl(path)
+		v, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		values = append(values, v)
+		values = append(values, strings.TrimSpace(string(v)))
 	}
 	return values
 }

@@ -14,9 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sysctls is where net.* is, by family and then interface.
-const sysctls = "/proc/sys/net"
-
 // Values of rp_filter (Documentation/networking/ip-sysctl.rst). The larger of an interface's own and of "all"'s counts.
 const strict, loose = "1", "2"
 
@@ -24,13 +21,13 @@ const strict, loose = "1", "2"
 // outlast the change of the master. Answers to service addresses fail the strict source check: where that is on, it is
 // made loose. The kernel looks at the interface that a packet came in by for it, not at its VRF device (seen on 6.1).
 func (w *work) adjust() error {
-	wanted := map[string]string{filepath.Join(sysctls, "ipv6/conf", w.link.name, "keep_addr_on_down"): "1"}
-	all, err := readSysctl(filepath.Join(sysctls, "ipv4/conf/all/rp_filter"))
+	wanted := map[string]string{filepath.Join("ipv6/conf", w.link.name, "keep_addr_on_down"): "1"}
+	all, err := w.cfg.readSysctl("ipv4/conf/all/rp_filter")
 	if err != nil {
 		return err
 	}
-	check := filepath.Join(sysctls, "ipv4/conf", w.link.name, "rp_filter")
-	own, err := readSysctl(check)
+	check := filepath.Join("ipv4/conf", w.link.name, "rp_filter")
+	own, err := w.cfg.readSysctl(check)
 	if err != nil {
 		return err
 	}
@@ -38,8 +35,8 @@ func (w *work) adjust() error {
 		wanted[check] = loose
 	}
 	changes := map[string]setting{}
-	for path, now := range wanted {
-		before, err := readSysctl(path)
+	for name, now := range wanted {
+		before, err := w.cfg.readSysctl(name)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // no IPv6 here
 		}
@@ -47,7 +44,7 @@ func (w *work) adjust() error {
 			return err
 		}
 		if before != now {
-			changes[path] = setting{before, now}
+			changes[name] = setting{before, now}
 		}
 	}
 	if len(changes) == 0 {
@@ -56,18 +53,18 @@ func (w *work) adjust() error {
 	if w.rec.Sysctls == nil {
 		w.rec.Sysctls = map[string]setting{}
 	}
-	for path, change := range changes {
-		if earlier, ok := w.rec.Sysctls[path]; ok {
+	for name, change := range changes {
+		if earlier, ok := w.rec.Sysctls[name]; ok {
 			change.Before = earlier.Before
 		}
-		w.rec.Sysctls[path] = change
+		w.rec.Sysctls[name] = change
 	}
 	if err := w.note(w.rec.Phase); err != nil {
 		return err
 	}
-	for _, path := range slices.Sorted(maps.Keys(changes)) {
-		w.cfg.at("set " + strings.ReplaceAll(strings.TrimPrefix(path, sysctls+"/"), "/", "."))
-		if err := os.WriteFile(path, []byte(changes[path].Now), 0); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		w.cfg.at("set " + strings.ReplaceAll(name, "/", "."))
+		if err := os.WriteFile(w.cfg.sysctl(name), []byte(changes[name].Now), 0); err != nil {
 			return fmt.Errorf("set sysctl: %w", err)
 		}
 	}
@@ -76,9 +73,9 @@ func (w *work) adjust() error {
 
 // readjust returns sysctls to what they were, unless somebody else changed them.
 func (w *work) readjust() error {
-	for _, path := range slices.Sorted(maps.Keys(w.rec.Sysctls)) {
-		change := w.rec.Sysctls[path]
-		now, err := readSysctl(path)
+	for _, name := range slices.Sorted(maps.Keys(w.rec.Sysctls)) {
+		change := w.rec.Sysctls[name]
+		now, err := w.cfg.readSysctl(name)
 		if errors.Is(err, os.ErrNotExist) || err == nil && now != change.Now {
 			continue
 		}
@@ -86,7 +83,7 @@ func (w *work) readjust() error {
 			return err
 		}
 		w.cfg.at("return sysctl")
-		if err := os.WriteFile(path, []byte(change.Before), 0); err != nil && !errors.Is(err, unix.ENOENT) {
+		if err := os.WriteFile(w.cfg.sysctl(name), []byte(change.Before), 0); err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("return sysctl: %w", err)
 		}
 	}
@@ -94,8 +91,11 @@ func (w *work) readjust() error {
 	return nil
 }
 
-func readSysctl(path string) (string, error) {
-	text, err := os.ReadFile(path)
+// sysctl is the file of a setting below net, such as ipv4/conf/all/rp_filter.
+func (c Config) sysctl(name string) string { return filepath.Join(c.Sysctls, name) }
+
+func (c Config) readSysctl(name string) (string, error) {
+	text, err := os.ReadFile(c.sysctl(name))
 	if err != nil {
 		return "", fmt.Errorf("read sysctl: %w", err)
 	}

@@ -21,6 +21,38 @@ type VRF struct {
 	Name string `json:"name"`
 	// Network is the network that the VRF belongs to.
 	Network string `json:"network"`
+	// Uplink is the Uplink whose interface is in it.
+	Uplink string `json:"uplink,omitempty"`
+}
+
+// device is what of a VRF makes two of them different devices.
+func (v VRF) device() VRF { return VRF{Name: v.Name, Network: v.Network} }
+
+// Attachment is an interface that is in a VRF, or on its way into one or out of it.
+type Attachment struct {
+	Interface string
+	VRF       VRF
+}
+
+// Attachments lists what the journal has, sorted by interface.
+func (a *Attacher) Attachments() ([]Attachment, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	names, err := a.journal.interfaces()
+	if err != nil {
+		return nil, err
+	}
+	var all []Attachment
+	for _, name := range names {
+		rec, err := a.journal.read(name)
+		if err != nil {
+			return nil, err
+		}
+		if rec != nil {
+			all = append(all, Attachment{Interface: name, VRF: rec.VRF})
+		}
+	}
+	return all, nil
 }
 
 func (v VRF) alias() string { return aliasPrefix + v.Network }
@@ -32,6 +64,9 @@ type TableRange struct{ First, Last uint32 }
 type Config struct {
 	// Journal is the directory of the journal; default /var/lib/ovn-uplink.
 	Journal string
+	// Sysctls is the directory of net's settings, by family and then interface; default /proc/sys/net, which is read-only in
+	// containers.
+	Sysctls string
 	// Tables default to 500-899. OVN-Kubernetes deletes VRF devices that it does not know with tables from 1000 on.
 	Tables TableRange
 	// Patience is how long routes and addresses may take to return; default 10 s.
@@ -60,6 +95,9 @@ type Attacher struct {
 func New(c Config) *Attacher {
 	if c.Journal == "" {
 		c.Journal = "/var/lib/ovn-uplink"
+	}
+	if c.Sysctls == "" {
+		c.Sysctls = "/proc/sys/net"
 	}
 	if c.Tables == (TableRange{}) {
 		c.Tables = TableRange{500, 899}

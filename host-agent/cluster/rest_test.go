@@ -32,8 +32,8 @@ func (w writes) RoundTrip(r *http.Request) (*http.Response, error) {
 // Ten thousand passes over what is as it should be send nothing but reads of the own memory.
 func TestNoWritesAtRest(t *testing.T) {
 	l := lab.ForTest(t, lab.Options{})
-	for _, dir := range []string{"crds", "ovn-kubernetes-crds"} {
-		must(t, l.ApplyFile(t.Context(), "../../deploy/host/chart/"+dir))
+	for _, dir := range []string{"chart/crds", "ovn-kubernetes-crds"} {
+		must(t, l.ApplyFile(t.Context(), "../../deploy/host/"+dir))
 	}
 	must(t, l.CreateNode(t.Context(), "worker-a", nil))
 	must(t, l.Apply(t.Context(), `

@@ -34,6 +34,7 @@ type Feed[T Object] struct {
 	what      string
 	synced    *atomic.Bool
 	contact   *contact
+	absence   *absence // nil for a kind that there must be
 }
 
 // NewFeed feeds the objects that the field selector lets through; nil selects all.
@@ -44,11 +45,16 @@ func NewFeed[T Object](r Resource[T], selector fields.Selector, sink Sink[T]) *F
 	return feed(r.listWatch(selector), r.empty(), r.Probe, r.plural, sink, r.annotations...)
 }
 
-// NewMetadataFeed feeds all objects of a kind, less everything but their metadata.
-func NewMetadataFeed(m Metadata, sink Sink[*metav1.PartialObjectMetadata]) *Feed[*metav1.PartialObjectMetadata] {
+// NewMetadataFeed feeds all objects of a kind, less everything but their metadata. Of annotations it feeds those that
+// are named. A kind outside of the core group may be missing.
+func NewMetadataFeed(m Metadata, sink Sink[*metav1.PartialObjectMetadata], annotations ...string) *Feed[*metav1.PartialObjectMetadata] {
 	all := fields.Everything()
 	probe := func(ctx context.Context) error { return m.probe(ctx, all) }
-	return feed(m.listWatch(all), &metav1.PartialObjectMetadata{}, probe, m.plural, sink)
+	f := feed(m.listWatch(all), &metav1.PartialObjectMetadata{}, probe, m.plural, sink, annotations...)
+	if m.optional {
+		f.absence = &absence{}
+	}
+	return f
 }
 
 func feed[T Object](lw cache.ListerWatcher, example T, probe func(context.Context) error, what string, sink Sink[T], annotations ...string) *Feed[T] {
@@ -65,7 +71,7 @@ func feed[T Object](lw cache.ListerWatcher, example T, probe func(context.Contex
 
 // Run watches until the context ends. It first waits until the kind can be listed at all.
 func (f *Feed[T]) Run(ctx context.Context) {
-	if waitFor(ctx, f.what, f.probe) != nil {
+	if waitFor(ctx, f.what, f.absence.unless(f.what, f.probe)) != nil {
 		return
 	}
 	f.reflector.RunWithContext(klog.NewContext(ctx, logr.FromSlogHandler(slog.Default().Handler())))
@@ -73,6 +79,9 @@ func (f *Feed[T]) Run(ctx context.Context) {
 
 // Ready is nil once the Sink was told the first complete list, while the API server is in sight.
 func (f *Feed[T]) Ready() error {
+	if f.absence.is() {
+		return nil
+	}
 	if !f.synced.Load() {
 		return errors.New("waiting for the list of " + f.what)
 	}

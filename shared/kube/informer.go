@@ -21,6 +21,7 @@ type Informer[T Object] struct {
 	what    string
 	contact *contact
 	guard   Guard[T]
+	absence *absence // nil for a kind that there must be
 	told    []cache.ResourceEventHandlerRegistration // what OnChange registered
 
 	written written[T]
@@ -83,6 +84,10 @@ func (i *Informer[T]) slim(object any) (any, error) {
 // SetGuard has a Guard look at every object. Call it before OnChange and Run.
 func (i *Informer[T]) SetGuard(g Guard[T]) { i.guard = g }
 
+// SetOptional has a kind whose CRD is not installed count as one without objects. It is looked for all the same. Call it
+// before Run.
+func (i *Informer[T]) SetOptional() { i.absence = &absence{} }
+
 // OnChange calls f with every object that is added, changed or removed (then as it last was). Register before
 // Run.
 func (i *Informer[T]) OnChange(f func(object T)) {
@@ -115,7 +120,7 @@ func (i *Informer[T]) OnChange(f func(object T)) {
 
 // Run watches until the context ends. It first waits until the kind can be listed at all.
 func (i *Informer[T]) Run(ctx context.Context) {
-	if waitFor(ctx, i.what, i.probe) != nil {
+	if waitFor(ctx, i.what, i.absence.unless(i.what, i.probe)) != nil {
 		return
 	}
 	i.shared.RunWithContext(ctx)
@@ -124,6 +129,9 @@ func (i *Informer[T]) Run(ctx context.Context) {
 // Ready is nil once the first complete list is in the cache and everybody was told of all of it, while the API
 // server is in sight.
 func (i *Informer[T]) Ready() error {
+	if i.absence.is() {
+		return nil
+	}
 	behind := func(r cache.ResourceEventHandlerRegistration) bool { return !r.HasSynced() }
 	if !i.shared.HasSynced() || slices.ContainsFunc(i.told, behind) {
 		return errors.New("waiting for the list of " + i.what)

@@ -17,19 +17,32 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Metadata is a built-in, cluster-scoped kind of object of which the agents read the metadata alone.
+// Metadata is a kind of object of which the agents read the metadata alone, in all namespaces.
 type Metadata struct {
-	client metadata.Getter
-	plural string
+	client   metadata.Getter
+	plural   string
+	optional bool
 }
 
 // NewMetadata gives access to the metadata of a kind of the core group.
 func NewMetadata(config *rest.Config, plural string) (Metadata, error) {
+	return newMetadata(config, schema.GroupVersionResource{Version: "v1", Resource: plural})
+}
+
+// NetworkAttachments gives access to the metadata of NetworkAttachmentDefinitions, in whose annotations OVN-Kubernetes
+// says of each network what it has given it.
+func NetworkAttachments(config *rest.Config) (Metadata, error) {
+	return newMetadata(config, schema.GroupVersionResource{
+		Group: "k8s.cni.cncf.io", Version: "v1", Resource: "network-attachment-definitions",
+	})
+}
+
+func newMetadata(config *rest.Config, kind schema.GroupVersionResource) (Metadata, error) {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return Metadata{}, fmt.Errorf("make a metadata client: %w", err)
 	}
-	return Metadata{client.Resource(schema.GroupVersionResource{Version: "v1", Resource: plural}), plural}, nil
+	return Metadata{client: client.Resource(kind), plural: kind.Resource, optional: kind.Group != ""}, nil
 }
 
 // Exists asks the API server, past every cache.

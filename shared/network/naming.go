@@ -22,12 +22,22 @@ func Prefix(cudn string) string {
 	return strings.NewReplacer("-", ".", "/", ".").Replace(Name(cudn)) + "_"
 }
 
+// The annotations of a NetworkAttachmentDefinition that say what OVN-Kubernetes calls its network and which number the
+// network has in the cluster.
+const (
+	NameAnnotation = "k8s.ovn.org/network-name"
+	IDAnnotation   = "k8s.ovn.org/network-id"
+)
+
+// NeedsID tells whether the name of a network's VRF is made of the network's id.
+func NeedsID(cudn string) bool { return len(cudn) > maxInterfaceName || cudn == vrfDefault }
+
 // VRFName is the name of the network's VRF device: the CUDN's own name where a link can have it, else one made
-// of the network id (annotation k8s.ovn.org/network-id of the NAD; nil while it is not known), else a stable
-// digest. FRR and RouteAdvertisements use the same name.
+// of the network id (IDAnnotation; nil while it is not known), else a stable digest. FRR and RouteAdvertisements use the
+// same name.
 func VRFName(cudn string, networkID *int) string {
 	switch {
-	case len(cudn) <= maxInterfaceName && cudn != "default":
+	case !NeedsID(cudn):
 		return cudn
 	case networkID != nil:
 		return "mp" + strconv.Itoa(*networkID) + "-udn-vrf"

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	ovnkCRDs = "deploy/host/chart/ovn-kubernetes-crds"
+	ovnkCRDs = "deploy/host/ovn-kubernetes-crds"
 	// wire is the Uplink that the networks of a site share.
 	wire = "wire"
 	// converged is how long a step may take: OVN computes its flows anew, for a hundred networks at worst.
@@ -95,7 +95,8 @@ func (s *site) startAgent(ctx context.Context) error {
 		return err
 	}
 	argv := []string{filepath.Join(s.b.bin, "dpu-agent"), "--role", "all", "--node-name", worker, "--kubeconfig", kubeconfig,
-		"--ovs-db", s.ovs.endpoint, "--ovn-nb-db", s.nb.endpoint, "--ovs-run-dir", s.node.OVS.RunDir()}
+		"--ovs-db", s.ovs.endpoint, "--ovn-nb-db", s.nb.endpoint, "--ovs-run-dir", s.node.OVS.RunDir(),
+		"--state-dir", filepath.Join(s.node.Dir(), "state")}
 	p, err := s.node.Start(ctx, "dpu-agent", argv, nil)
 	if err != nil {
 		return err

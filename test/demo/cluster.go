@@ -18,7 +18,7 @@ import (
 // The CRDs are installed on their own, as a person would; those of OVN-Kubernetes because there is none here.
 const (
 	crds        = "deploy/host/chart/crds"
-	networkCRDs = "deploy/host/chart/ovn-kubernetes-crds"
+	networkCRDs = "deploy/host/ovn-kubernetes-crds"
 )
 
 // demo is the simulated cluster and what the steps need of it.
@@ -91,10 +91,10 @@ func (d *demo) startAgents(ctx context.Context) error {
 		node *lab.Node
 		argv []string
 	}{
-		{d.regular.Node, []string{"dpu-agent", "--role=all", "--node-name=worker-a"}},
+		{d.regular.Node, []string{"dpu-agent", "--role=all", "--node-name=worker-a", "--state-dir=" + filepath.Join(d.regular.Dir(), "state")}},
 		{d.regular.Node, []string{"host-agent", "cluster", "--leader-elect=false"}},
 		{d.pair.Host, []string{"host-agent", "--node-name=worker-b", "--sysfs-root=" + d.pair.Host.SysfsRoot()}},
-		{d.pair.Card, []string{"dpu-agent", "--role=dpu", "--sysfs-root=" + d.pair.Card.SysfsRoot(), "--devlink-ports=" + d.pair.Card.DevlinkFile()}},
+		{d.pair.Card, []string{"dpu-agent", "--role=dpu", "--state-dir=" + filepath.Join(d.pair.Card.Dir(), "state"), "--sysfs-root=" + d.pair.Card.SysfsRoot(), "--devlink-ports=" + d.pair.Card.DevlinkFile()}},
 	} {
 		argv := append([]string{filepath.Join(d.bin, a.argv[0])}, a.argv[1:]...)
 		argv = append(argv, "--kubeconfig="+kubeconfig)

@@ -327,7 +327,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "lab:admins"
 	}
 
 	// With dynamic networks the cluster role looks at pods, and only then.
-	c.must(c.ApplyFile(t.Context(), "../../deploy/host/manifests/dynamic-udn"))
+	c.must(c.ApplyFile(t.Context(), "../../deploy/host/chart/manifests/dynamic-udn"))
 	who := c.caller(c.podOf(manifests.ClusterAccount, "worker-a"))
 	judge(t, who, "read pods", read("pods"), "")
 	judge(t, who, "read namespaces", read("namespaces"), "")

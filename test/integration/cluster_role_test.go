@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	ovnKubernetesCRDs = "../../deploy/host/chart/ovn-kubernetes-crds"
+	ovnKubernetesCRDs = "../../deploy/host/ovn-kubernetes-crds"
 	clusterHealth     = "127.0.0.1:9983"
 )
 

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const ovnkCRDs = "../../deploy/host/chart/ovn-kubernetes-crds"
+const ovnkCRDs = "../../deploy/host/ovn-kubernetes-crds"
 
 // programmed is how long a test waits for a gateway: OVN computes its flows anew, on a machine that does other things
 // too.
@@ -97,7 +97,7 @@ func (s *site) startOVN() {
 }
 
 func (s *site) gatewayArgs() []string {
-	return []string{"--gateway", "--ovn-nb-db", s.zone.NB(), "--ovs-run-dir", s.ovs.OVS.RunDir()}
+	return []string{"--gateway", "--ovn-nb-db", s.zone.NB(), "--ovs-run-dir", s.ovs.OVS.RunDir(), "--state-dir", filepath.Join(s.ovs.Dir(), "state")}
 }
 
 // agents starts the agents of the site: one process on a regular node, two on a pair.

@@ -27,7 +27,7 @@ func TestGatewayCommands(t *testing.T) {
 	c.within(programmed, "tenant-blue", s.node, covers("blue"))
 
 	command := func(args ...string) (string, error) {
-		return s.ovs.Exec(t.Context(), append([]string{filepath.Join(binaries, "dpu-agent"), "--role", "all", "--node-name", s.node}, args...)...)
+		return s.ovs.Exec(t.Context(), append([]string{filepath.Join(binaries, "dpu-agent"), "--role", "all", "--node-name", s.node, "--state-dir", filepath.Join(s.ovs.Dir(), "state")}, args...)...)
 	}
 	out, err := command("explain", "blue")
 	c.must(err)

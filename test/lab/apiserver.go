@@ -26,8 +26,8 @@ const (
 	managementBridge = "mgmt0"
 	etcdClients      = "http://127.0.0.1:2379"
 	etcdPeers        = "http://127.0.0.1:2380"
-	// readyDeadline bounds the wait for /readyz. Four seconds are usual.
-	readyDeadline = 90 * time.Second
+	// readyDeadline bounds the wait for /readyz. Four seconds are usual, in a virtual machine without KVM a minute.
+	readyDeadline = 5 * time.Minute
 )
 
 func apiHostPort() string { return netip.AddrPortFrom(apiAddr, apiPort).String() }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,18 +16,30 @@ import (
 // assetsVariable is where envtest and setup-envtest keep prebuilt binaries.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
-// pin is the module in test/apiserver that says which Kubernetes is run.
+// source is a program, or several, that are built from a module of their own below test, which pins the version.
+type source struct {
+	dir      string // below test
+	module   string // whose version it is
+	commands string // the package path that a command's name follows
+	stamps   func(p pin) [][2]string
+}
+
+var (
+	kubernetesSource = source{"apiserver", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/", kubernetesStamps}
+	helmSource       = source{"helm", "helm.sh/helm/v3", "helm.sh/helm/v3/cmd/", helmStamps}
+)
+
+// pin is a source with the version that its module says.
 type pin struct {
+	source
 	dir     string
 	version string // such as "v1.37.2"
 	hash    string // of go.mod and go.sum
 }
 
-var kubernetesVersion = regexp.MustCompile(`(?m)^\s*(?:require\s+)?k8s\.io/kubernetes (v\d+\.\d+\.\d+\S*)`)
-
-// findPin looks for test/apiserver in the current directory and above, which
+// find looks for the source's module in the current directory and above, which
 // is where tests and make run, then beside this source file.
-func findPin() (pin, error) {
+func (s source) find() (pin, error) {
 	var starts []string
 	if wd, err := os.Getwd(); err == nil {
 		starts = append(starts, wd)
@@ -38,7 +49,7 @@ func findPin() (pin, error) {
 	}
 	for _, dir := range starts {
 		for {
-			if p, err := readPin(filepath.Join(dir, "test", "apiserver")); err == nil {
+			if p, err := s.read(filepath.Join(dir, "test", s.dir)); err == nil {
 				return p, nil
 			}
 			parent := filepath.Dir(dir)
@@ -48,10 +59,11 @@ func findPin() (pin, error) {
 			dir = parent
 		}
 	}
-	return pin{}, fmt.Errorf("find test/apiserver, which pins the Kubernetes version: not above %v; run inside the repository or set %s", starts, assetsVariable)
+	return pin{}, fmt.Errorf("find test/%s, which pins the version of %s: not above %v; run inside the repository, or set %s to a directory with the program",
+		s.dir, s.module, starts, assetsVariable)
 }
 
-func readPin(dir string) (pin, error) {
+func (s source) read(dir string) (pin, error) {
 	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
 		return pin{}, err
@@ -60,12 +72,25 @@ func readPin(dir string) (pin, error) {
 	if err != nil {
 		return pin{}, err
 	}
-	found := kubernetesVersion.FindSubmatch(mod)
-	if found == nil {
-		return pin{}, errors.New("go.mod names no version of k8s.io/kubernetes")
-	}
 	hash := sha256.Sum256(append(mod, sum...))
-	return pin{dir: dir, version: string(found[1]), hash: hex.EncodeToString(hash[:4])}, nil
+	p := pin{source: s, dir: dir, hash: hex.EncodeToString(hash[:4])}
+	if p.version, err = p.requires(s.module); err != nil {
+		return pin{}, err
+	}
+	return p, nil
+}
+
+// requires reads the version of a module from the pin's go.mod.
+func (p pin) requires(module string) (string, error) {
+	mod, err := os.ReadFile(filepath.Join(p.dir, "go.mod"))
+	if err != nil {
+		return "", err
+	}
+	found := regexp.MustCompile(`(?m)^\s*(?:require\s+)?` + regexp.QuoteMeta(module) + ` (v\d+\.\d+\.\d+\S*)`).FindSubmatch(mod)
+	if found == nil {
+		return "", fmt.Errorf("%s names no version of %s", p.dir, module)
+	}
+	return string(found[1]), nil
 }
 
 // cached is where a binary built from the pin is kept.
@@ -88,7 +113,7 @@ func APIServerBinary(ctx context.Context, log func(string, ...any)) (string, err
 	if path, err := asset("kube-apiserver"); path != "" || err != nil {
 		return path, err
 	}
-	p, err := findPin()
+	p, err := kubernetesSource.find()
 	if err != nil {
 		return "", err
 	}
@@ -104,12 +129,31 @@ func KubectlBinary(ctx context.Context, log func(string, ...any)) (string, error
 	if path, err := lookPath("kubectl", baseEnv()); err == nil {
 		return path, nil
 	}
-	p, err := findPin()
+	p, err := kubernetesSource.find()
 	if err != nil {
 		return "", err
 	}
 	return p.build(ctx, log, "kubectl", "1-4 minutes on 2 cores")
 }
+
+// HelmBinary returns the path of helm: the one in KUBEBUILDER_ASSETS, else built once and cached. What PATH has is not
+// asked: the releases of Helm differ in what they accept.
+func HelmBinary(ctx context.Context, log func(string, ...any)) (string, error) {
+	if path, err := asset("helm"); err == nil && path != "" {
+		return path, nil
+	}
+	p, err := helmSource.find()
+	if err != nil {
+		return "", err
+	}
+	return p.build(ctx, log, "helm", "2-4 minutes on 2 cores")
+}
+
+// AgentsVariable names the environment variable with the directory of the agents, for tests that must not build them.
+const AgentsVariable = "OVN_UPLINK_AGENTS"
+
+// CacheDir is where the lab keeps what it builds and fetches, once Prepare is done.
+func CacheDir() string { return cacheDir() }
 
 func etcdBinary() (string, error) {
 	if path, err := asset("etcd"); path != "" || err != nil {

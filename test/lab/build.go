@@ -18,7 +18,7 @@ import (
 // progressEvery is how often a build says that it still goes on.
 const progressEvery = 30 * time.Second
 
-// build returns the path of a Kubernetes command, building it if this version
+// build returns the path of a command of the pin, building it if this version
 // was not built before. Whoever comes while it is being built waits for that
 // build.
 func (p pin) build(ctx context.Context, log func(string, ...any), name, usual string) (string, error) {
@@ -60,7 +60,11 @@ func (p pin) compile(ctx context.Context, log func(string, ...any), name, out st
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, goTool, "build", "-trimpath", "-ldflags", p.ldflags(), "-o", out, "k8s.io/kubernetes/cmd/"+name)
+	flags := []string{"-s", "-w"}
+	for _, stamp := range p.stamps(p) {
+		flags = append(flags, "-X", stamp[0]+"="+stamp[1])
+	}
+	cmd := exec.CommandContext(ctx, goTool, "build", "-trimpath", "-ldflags", strings.Join(flags, " "), "-o", out, p.commands+name)
 	cmd.Dir = p.dir
 	// The rest of the environment stays: proxies, GOFLAGS of the machine.
 	// A build that was killed may have left it.
@@ -100,22 +104,37 @@ func (p pin) compile(ctx context.Context, log func(string, ...any), name, out st
 	}
 }
 
-// ldflags give the binary the version that a release build would have. The
+// kubernetesStamps give the binary the version that a release build would have. The
 // date is fixed, so that a build can be repeated.
-func (p pin) ldflags() string {
+func kubernetesStamps(p pin) [][2]string {
 	const pkg = "k8s.io/component-base/version."
-	major, rest, _ := strings.Cut(strings.TrimPrefix(p.version, "v"), ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	flags := []string{"-s", "-w"}
-	for _, kv := range [][2]string{
-		{"gitVersion", p.version},
-		{"gitMajor", major},
-		{"gitMinor", minor},
-		{"gitTreeState", "clean"},
-		{"gitCommit", "0000000"},
-		{"buildDate", "2026-01-01T00:00:00Z"},
-	} {
-		flags = append(flags, "-X", pkg+kv[0]+"="+kv[1])
+	major, minor := majorMinor(p.version)
+	return [][2]string{
+		{pkg + "gitVersion", p.version},
+		{pkg + "gitMajor", major},
+		{pkg + "gitMinor", minor},
+		{pkg + "gitTreeState", "clean"},
+		{pkg + "gitCommit", "0000000"},
+		{pkg + "buildDate", "2026-01-01T00:00:00Z"},
 	}
-	return strings.Join(flags, " ")
+}
+
+// helmStamps are those of Helm's Makefile. Without them it takes every cluster that it cannot ask for a Kubernetes 1.20.
+func helmStamps(p pin) [][2]string {
+	const pkg = "helm.sh/helm/v3/"
+	stamps := [][2]string{{pkg + "internal/version.version", p.version}}
+	// k8s.io/client-go v0.37.0 is the one of Kubernetes 1.37.
+	if version, err := p.requires("k8s.io/client-go"); err == nil {
+		_, minor := majorMinor(version)
+		for _, user := range []string{"pkg/lint/rules", "pkg/chartutil"} {
+			stamps = append(stamps, [2]string{pkg + user + ".k8sVersionMajor", "1"}, [2]string{pkg + user + ".k8sVersionMinor", minor})
+		}
+	}
+	return stamps
+}
+
+func majorMinor(version string) (major, minor string) {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ = strings.Cut(rest, ".")
+	return major, minor
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,7 +31,7 @@ func fakeGo(t *testing.T, body string) (calls string) {
 
 func TestBuildOnce(t *testing.T) {
 	calls := fakeGo(t, "while [ \"$1\" != -o ]; do shift; done\nsleep 0.2\necho binary >\"$2\"\n")
-	p := pin{dir: t.TempDir(), version: "v1.37.2", hash: "00000000"}
+	p := pin{source: kubernetesSource, dir: t.TempDir(), version: "v1.37.2", hash: "00000000"}
 	var packages sync.WaitGroup
 	paths := make([]string, 4)
 	for i := range paths {
@@ -63,7 +64,7 @@ func TestBuildOnce(t *testing.T) {
 
 func TestFailedBuildLeavesNothing(t *testing.T) {
 	fakeGo(t, "while [ \"$1\" != -o ]; do shift; done\necho half >\"$2\"\necho 'x.go:1: no such thing' >&2\nexit 1\n")
-	p := pin{dir: t.TempDir(), version: "v1.37.2", hash: "00000000"}
+	p := pin{source: kubernetesSource, dir: t.TempDir(), version: "v1.37.2", hash: "00000000"}
 	_, err := p.build(t.Context(), nil, "kubectl", "a moment")
 	if err == nil || !strings.Contains(err.Error(), "no such thing") {
 		t.Errorf("got %v, want what the compiler said", err)
@@ -94,7 +95,7 @@ func TestAssetsComeFirst(t *testing.T) {
 }
 
 func TestFindPin(t *testing.T) {
-	p, err := findPin()
+	p, err := kubernetesSource.find()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,6 +104,17 @@ func TestFindPin(t *testing.T) {
 	}
 	if want := fmt.Sprintf("ovn-uplink/kube-apiserver-%s-%s/kube-apiserver", p.version, p.hash); !strings.HasSuffix(p.cached("kube-apiserver"), want) {
 		t.Errorf("cache path %s, want it to end in %s", p.cached("kube-apiserver"), want)
+	}
+}
+
+func TestFindHelm(t *testing.T) {
+	p, err := helmSource.find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [2]string{"helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor", "37"}
+	if !strings.HasPrefix(p.version, "v3.") || !slices.Contains(p.stamps(p), want) {
+		t.Errorf("version %s, stamps %v, want one to be %v", p.version, p.stamps(p), want)
 	}
 }
 

@@ -42,7 +42,7 @@ func (l *Lab) CreateNamespace(ctx context.Context, name string, labels map[strin
 // CreateCUDN makes the object of a network that names an Uplink, none if that
 // is empty, and the namespaces that it is for: the spec's if none are given.
 // It makes nothing in OVN; see Network. The definitions of
-// deploy/host/chart/ovn-kubernetes-crds must have been applied.
+// deploy/host/ovn-kubernetes-crds must have been applied.
 func (l *Lab) CreateCUDN(ctx context.Context, network NetworkSpec, uplink string, namespaces ...string) error {
 	network.fill()
 	if len(namespaces) == 0 {

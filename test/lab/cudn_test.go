@@ -19,7 +19,7 @@ import (
 func TestKubernetesObjects(t *testing.T) {
 	l := lab.ForTest(t, lab.Options{})
 	ctx := t.Context()
-	if err := l.ApplyFile(ctx, filepath.Join("..", "..", "deploy", "host", "chart", "ovn-kubernetes-crds")); err != nil {
+	if err := l.ApplyFile(ctx, filepath.Join("..", "..", "deploy", "host", "ovn-kubernetes-crds")); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("CUDN", func(t *testing.T) { testCUDN(t, l) })

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The names that deploy/host/manifests fixes.
+// The names that deploy/host/chart/manifests fixes.
 const (
 	Namespace      = "ovn-uplink"
 	HostAccount    = "ovn-uplink-host"
@@ -55,11 +55,16 @@ const activeDeadline = 30 * time.Second
 // once the API server acts on them.
 func Install(ctx context.Context, l *lab.Lab, root string) error {
 	host := filepath.Join(root, "deploy", "host")
-	for _, dir := range []string{"chart/crds", "manifests"} {
+	for _, dir := range []string{"chart/crds", "chart/manifests", "chart/manifests/dpus"} {
 		if err := l.ApplyFile(ctx, filepath.Join(host, dir)); err != nil {
 			return err
 		}
 	}
+	return Await(ctx, l)
+}
+
+// Await returns once the API server acts on the policies, however they came into the lab.
+func Await(ctx context.Context, l *lab.Lab) error {
 	if err := l.Apply(ctx, strangers); err != nil {
 		return err
 	}

@@ -7,10 +7,12 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -29,7 +31,9 @@ type tally struct {
 	// output of the tests that are running, by package and test
 	output map[[2]string][]string
 	skips  []string
-	broken []string
+	// failures say of each failed test what it complained of first: the rest of its output may be long.
+	failures []string
+	broken   []string
 }
 
 func main() {
@@ -78,6 +82,7 @@ func (t *tally) add(e event, out io.Writer) {
 	case "fail":
 		if e.Test != "" {
 			t.failed++
+			t.failures = append(t.failures, e.Package+" "+e.Test+": "+complaint(t.output[key]))
 			fmt.Fprintf(out, "FAIL  %s %s\n%s", e.Package, e.Test, strings.Join(t.output[key], ""))
 		} else {
 			t.broken = append(t.broken, e.Package)
@@ -93,6 +98,9 @@ func (t *tally) report(out io.Writer) int {
 	slices.Sort(t.skips)
 	for _, skip := range t.skips {
 		fmt.Fprintln(out, "skip ", skip)
+	}
+	for _, failure := range t.failures {
+		fmt.Fprintln(out, "failed", failure)
 	}
 	for _, pkg := range t.broken {
 		fmt.Fprintln(out, "failed package:", pkg)
@@ -114,3 +122,25 @@ func reason(output []string) string {
 	}
 	return "no reason given"
 }
+
+// complaint is the first message of a failed test, with the lines that belong to it, cut to a readable length.
+func complaint(output []string) string {
+	const longest = 600
+	var text string
+	for _, line := range output {
+		isMessage := message.MatchString(line)
+		if text != "" && (isMessage || strings.HasPrefix(strings.TrimSpace(line), "---")) {
+			break
+		}
+		if text != "" || isMessage {
+			text += line
+		}
+	}
+	if len(text) > longest {
+		text = text[:longest] + "..."
+	}
+	return cmp.Or(strings.TrimSpace(text), "see above")
+}
+
+// message begins what a test logs: "    file_test.go:12: ".
+var message = regexp.MustCompile(`^ +[\w.-]+\.go:\d+: `)

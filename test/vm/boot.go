@@ -10,20 +10,25 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// memory of the guest in MiB. Its file systems in memory take of it too.
-const memory = "1024"
+// memory of the guest in MiB, and of one with a lab. Its file systems in memory take of it too.
+const memory, labMemory = 1024, 4096
 
 // shares are the directories of the machine that the guest sees.
 type shares struct {
 	// tests holds the program "run"; repository is at the same path in the guest. Both are read-only there.
 	tests, repository string
+	// cache is the labs' cache, read-only too, empty for a guest without a lab.
+	cache string
 	// out is the one that the guest may write to.
 	out string
+	// memory is the guest's, in MiB.
+	memory int
 }
 
 // boot runs a guest until its program "run" has ended, and returns the program's exit code and what was on the
@@ -35,7 +40,7 @@ func boot(ctx context.Context, i image, dir string, s shares) (code int, console
 	}
 	const qemu = "qemu-system-x86_64"
 	args := []string{
-		"-n", "10", qemu, "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", memory,
+		"-n", "10", qemu, "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", strconv.Itoa(s.memory),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-serial", "stdio",
 		"-device", "isa-debug-exit,iobase=0xf4,iosize=0x04", "-kernel", i.kernel(), "-initrd", first,
 		"-append", "console=ttyS0 quiet panic=-1 nokaslr mitigations=off random.trust_cpu=on",
@@ -48,6 +53,9 @@ func boot(ctx context.Context, i image, dir string, s shares) (code int, console
 		share(tag, path, ",readonly=on")
 	}
 	share("out", s.out, "")
+	if s.cache != "" {
+		share("cache", s.cache, ",readonly=on")
+	}
 
 	cmd := exec.CommandContext(ctx, "nice", args...)
 	var out bytes.Buffer

@@ -40,6 +40,10 @@ mount -t tmpfs tmp tmp
 share repository "$repository" ro,cache=loose # may be below /tmp
 ip link set lo up
 
+if [ -n "$(grep -l cache /sys/bus/virtio/drivers/9pnet_virtio/virtio*/mount_tag)" ]; then
+	share cache /tmp/.cache/ovn-uplink ro,cache=loose
+fi
+
 chroot /new /bin/bash /tests/run
 code=$?
 echo "guest: exit code $code, up $(cut -d ' ' -f 1 /proc/uptime) s"

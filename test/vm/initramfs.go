@@ -15,7 +15,7 @@ import (
 var initScript []byte
 
 // applets are the commands of busybox that init.sh uses.
-var applets = []string{"sh", "mount", "mkdir", "insmod", "cat", "cp", "ln", "chmod", "chroot", "cut", "dd", "echo", "ip", "poweroff", "printf", "sync"}
+var applets = []string{"sh", "mount", "mkdir", "insmod", "cat", "cp", "ln", "chmod", "chroot", "cut", "dd", "echo", "grep", "ip", "poweroff", "printf", "sync"}
 
 // configuration is what programs of /usr want to see of the machine's /etc; what is not there is left out.
 var configuration = []string{

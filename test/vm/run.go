@@ -29,14 +29,17 @@ func Run(t *testing.T, suites ...Suite) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	s := shares{tests: filepath.Join(dir, "tests"), out: filepath.Join(dir, "out"), repository: repository}
+	s := shares{tests: filepath.Join(dir, "tests"), out: filepath.Join(dir, "out"), repository: repository, memory: memory}
+	if needLab(suites) {
+		s.memory, s.cache = labMemory, lab.CacheDir()
+	}
 	for _, d := range []string{s.tests, s.out} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	begin := time.Now()
-	if err := compile(t.Context(), repository, s.tests, suites); err != nil {
+	if err := compile(t.Context(), repository, s.tests, suites, t.Logf); err != nil {
 		t.Fatal(err)
 	}
 	limit := bootTime

@@ -19,9 +19,15 @@ func TestKernel(t *testing.T) {
 		Suite{Package: "test/vm/guest", Tests: "."},
 		Suite{Package: "shared/kernel", Tests: "^(TestReadVRF|TestMonitorFollowsNextHopObjects)$"},
 		Suite{Package: "dpu-agent/representor", Tests: "^TestKernel"},
+		Suite{Package: "dpu-agent/routeimport", Tests: "^(TestKernel|TestFollowsTheKernel$)", Timeout: 4 * time.Minute},
 		Suite{Package: "dpu-agent/service", Tests: "^TestHealthInVRF$"},
 		Suite{Package: "dpu-agent/vrf", Tests: "^TestKernel", Timeout: 8 * time.Minute},
 	)
+}
+
+// TestRouting runs the product, with its API server, Open vSwitch, OVN and FRR, on a kernel that has VRFs.
+func TestRouting(t *testing.T) {
+	Run(t, Suite{Package: "test/integration", Tests: "^TestKernel", Timeout: 15 * time.Minute, Lab: true})
 }
 
 // TestEdits: a kernel whose source is another one is told from one that was edited.
@@ -45,7 +51,7 @@ func TestExitCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	s := shares{tests: filepath.Join(dir, "tests"), out: filepath.Join(dir, "out"), repository: filepath.Join(dir, "repository")}
+	s := shares{tests: filepath.Join(dir, "tests"), out: filepath.Join(dir, "out"), repository: filepath.Join(dir, "repository"), memory: memory}
 	for _, d := range []string{s.tests, s.out, s.repository} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)

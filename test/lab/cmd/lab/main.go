@@ -65,7 +65,7 @@ no error when there is no lab, or when it crashed or was ended half way.`,
 func prepareCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "prepare",
-		Short: "Build kube-apiserver, and kubectl where there is none, and fetch a newer OVN, unless cached",
+		Short: "Build kube-apiserver, Helm, and kubectl where there is none, and fetch a newer OVN, unless cached",
 		Long: `Builds and fetches what the lab needs and no package of this machine provides,
 with progress, so that tests do not spend their time limit on it. The second
 time it does nothing.`,
@@ -81,11 +81,15 @@ time it does nothing.`,
 			if err != nil {
 				return err
 			}
+			helm, err := lab.HelmBinary(cmd.Context(), log)
+			if err != nil {
+				return err
+			}
 			ovn, err := lab.NewerOVN(cmd.Context(), log)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\n%s\n", server, kubectl, ovn.Path)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\n%s\n%s\n", server, kubectl, helm, ovn.Path)
 			return err
 		},
 	}
