@@ -148,7 +148,7 @@ func newCard(t *testing.T) *card {
 	c := &card{Lab: lab.ForTest(t, lab.Options{}), node: "worker-b"}
 	ctx := t.Context()
 	must(t, manifests.Install(ctx, c.Lab, repository))
-	must(t, c.ApplyFile(ctx, filepath.Join(repository, "deploy/host/chart/ovn-kubernetes-crds")))
+	must(t, c.ApplyFile(ctx, filepath.Join(repository, "deploy/host/ovn-kubernetes-crds")))
 	var err error
 	c.client, err = uplinkclient.NewForConfig(c.RESTConfig())
 	must(t, err)
