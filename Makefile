@@ -40,6 +40,14 @@ build: ## Build host-agent and dpu-agent for every architecture into bin/<os>-<a
 chart: ## Write the Helm chart of the commit, with the tag of its images, into dist/chart
 	@deploy/host/package.sh --commit $(COMMIT) --out dist/chart
 
+.PHONY: debs
+debs: build ## Make the Debian packages in dist/debs, from what make images and make chart made
+	@deploy/deb/build.sh --version '$(VERSION)' --commit '$(COMMIT)' --archs '$(ARCHES)' --bin '$(OUT)'
+
+.PHONY: apt
+apt: ## Make a signed apt repository of them in dist/apt: APT_KEY=<key id or file>
+	@deploy/deb/apt.sh --key '$(APT_KEY)'
+
 .PHONY: generate
 generate: ## Write what is generated from the API types
 	@test/generate.sh

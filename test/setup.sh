@@ -25,16 +25,20 @@ GO_MINOR=26
 # file if it starts with /), and the systemd units that it would start.
 packages() {
 	cat <<-LIST
+		apt-utils          apt-ftparchive
 		busybox-static     busybox
 		ca-certificates    /etc/ssl/certs/ca-certificates.crt
 		cpio               cpio
 		curl               curl
 		debian-archive-keyring /usr/share/keyrings/debian-archive-keyring.gpg
+		debootstrap        debootstrap
 		ethtool            ethtool
 		etcd-server        etcd                 etcd.service
 		frr                /usr/lib/frr/bgpd    frr.service
 		gcc                gcc
 		git                git
+		gpg                gpg
+		gpg-agent          gpg-agent
 		iproute2           ip
 		iputils-ping       ping
 		kmod               depmod
