@@ -20,8 +20,8 @@ import (
 	"github.com/ovn-uplink/ovn-uplink/test/lab/frrtest"
 )
 
-// patience is how long things may take in the virtual machine, which is some ten times slower.
-const patience = 3 * time.Minute
+// patience is how long a change of domain may take: BGP has to come up again.
+var patience = paced(36 * time.Second)
 
 // lite is a field on a kernel with VRFs: a regular node and a host with its card, where the network outside speaks BGP
 // with the node and with the card, in whichever VRF their interfaces are.
