@@ -101,7 +101,7 @@ var (
 	lifetimes = regexp.MustCompile(`(valid_lft|preferred_lft|expires) \d+sec`)
 	// volatile are lines that are the kernel's or the routing daemon's own: VRFs' rule, which stays once there was a VRF
 	// (net/core/fib_rules.c), local and multicast routes, whose order is that of their addresses, and routes of BGP.
-	volatile = regexp.MustCompile(`l3mdev|table local|ff00::/8|proto bgp|^nexthop .*proto bgp`)
+	volatile = regexp.MustCompile(`l3mdev|table local|ff00::/8|proto bgp`)
 )
 
 // administrators is all that is configured of a node's interface, and the rules.
@@ -236,6 +236,7 @@ func TestKernelRouting(t *testing.T) {
 		pods[p] = l.pod(blue, p, "a-"+p.node)
 		l.serve(pods[p].Node, pods[p].Addresses)
 	}
+	l.service(twoPorts("blue", "web", blueHTTP, blueEcho), blue, pods[l.node], pods[l.card])
 	step := func(name string, f func(l *lite)) bool {
 		return t.Run(name, func(t *testing.T) {
 			in := *l
@@ -249,7 +250,10 @@ func TestKernelRouting(t *testing.T) {
 			l.paths(pods[p], defaults)
 		}
 	}
-	_ = step("in its VRF", func(l *lite) { everywhere(l, false) }) &&
+	_ = step("in its VRF", func(l *lite) {
+		everywhere(l, false)
+		l.nodePorts()
+	}) &&
 		step("another VRF", func(l *lite) { l.stranger(pods[l.node]) }) &&
 		step("routing daemons restart", func(l *lite) { l.daemonsRestart(pods[l.node]) }) &&
 		step("in the default VRF", func(l *lite) {
@@ -284,6 +288,20 @@ func (l *lite) ready(networks ...string) {
 	}
 }
 
+// nodePorts checks that services answer who comes by the VRF.
+func (l *lite) nodePorts() {
+	l.t.Helper()
+	for _, p := range l.posts {
+		for _, a := range p.addresses {
+			at := netip.AddrPortFrom(a, blueHTTP)
+			l.eventually("beyond to "+at.String(), func(ctx context.Context) error {
+				_, err := l.beyond.HTTPGet(ctx, at)
+				return err
+			})
+		}
+	}
+}
+
 // stranger checks that what comes in by another VRF of the node reaches neither pods nor the network's services.
 func (l *lite) stranger(pod *lab.Pod) {
 	l.t.Helper()
@@ -298,7 +316,7 @@ func (l *lite) stranger(pod *lab.Pod) {
 		_, err := l.node.ovs.IP(ctx, strings.Fields(command)...)
 		l.must(err)
 	}
-	for _, command := range []string{"address add 172.31.0.9/24 dev s0", "link set s0 up", "route add " + pod.Addresses[0].String() + " via 172.31.0.1"} {
+	for _, command := range []string{"address add 172.31.0.9/24 dev s0", "link set s0 up", "route add default via 172.31.0.1"} {
 		_, err := other.IP(ctx, strings.Fields(command)...)
 		l.must(err)
 	}
@@ -306,10 +324,21 @@ func (l *lite) stranger(pod *lab.Pod) {
 		_, err := other.Exec(ctx, "ping", "-c1", "-W1", "172.31.0.1")
 		return err
 	})
-	for range 5 {
+	for range 3 {
 		if _, err := other.Exec(ctx, "ping", "-c1", "-W1", pod.Addresses[0].String()); err == nil {
 			l.t.Error("a pod answers a station of another VRF")
 		}
+		for _, at := range []string{"172.31.0.1", l.node.addresses[0].String()} {
+			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+			if answer, err := other.HTTPGet(ctx, netip.MustParseAddrPort(fmt.Sprintf("%s:%d", at, blueHTTP))); err == nil {
+				l.t.Errorf("a service of the network answers a station of another VRF: %s at %s", answer.Name, at)
+			}
+			cancel()
+		}
+	}
+	for _, command := range []string{"link del other", "link del n0"} {
+		_, err := l.node.ovs.IP(ctx, strings.Fields(command)...)
+		l.must(err)
 	}
 }
 
