@@ -112,8 +112,10 @@ func (l *lite) administrators(p *post) string {
 	} {
 		out, err := p.ovs.IP(l.t.Context(), strings.Fields("-o "+command)...)
 		l.must(err)
+		isRoute := strings.Contains(command, "route")
 		for line := range strings.Lines(out) {
-			if line = strings.TrimSpace(lifetimes.ReplaceAllString(line, "$1 some")); line != "" && !volatile.MatchString(line) {
+			line = strings.TrimSpace(lifetimes.ReplaceAllString(line, "$1 some"))
+			if line != "" && !volatile.MatchString(line) && (!isRoute || strings.Contains(line, " dev "+p.bridge+" ")) {
 				lines = append(lines, line)
 			}
 		}
