@@ -75,13 +75,13 @@ func newLite(t *testing.T, version lab.Version) *lite {
 
 // furnish gives the interfaces what administrators may have on them, of every kind.
 func (l *lite) furnish() {
-	for _, p := range l.posts {
+	for i, p := range l.posts {
 		commands := []string{
-			"address add 172.29.0.2/24 dev IF noprefixroute",
-			"address add 172.30.0.2/24 dev IF valid_lft 36000 preferred_lft 18000",
-			"address add fd00:29::2/64 dev IF noprefixroute",
-			"address add fd00:30::2/64 dev IF valid_lft 36000 preferred_lft 18000",
-			"route add 172.29.0.0/24 dev IF src 172.29.0.2 proto kernel scope link metric 100",
+			"address add 172.29.0.N/24 dev IF noprefixroute",
+			"address add 172.30.0.N/24 dev IF valid_lft 36000 preferred_lft 18000",
+			"address add fd00:29::N/64 dev IF noprefixroute",
+			"address add fd00:30::N/64 dev IF valid_lft 36000 preferred_lft 18000",
+			"route add 172.29.0.0/24 dev IF src 172.29.0.N proto kernel scope link metric 100",
 			"route add 10.9.0.0/24 via 172.28.0.1 dev IF proto static",
 			"route add 10.9.1.0/24 proto static nexthop via 172.28.0.1 dev IF weight 2 nexthop via 172.28.0.200 dev IF weight 1",
 			"route add 10.9.2.7/32 dev IF scope link",
@@ -91,7 +91,7 @@ func (l *lite) furnish() {
 			"rule add from 172.29.0.0/24 table 77 priority 7700",
 		}
 		for _, command := range commands {
-			_, err := p.ovs.IP(l.t.Context(), strings.Fields(strings.ReplaceAll(command, "IF", p.bridge))...)
+			_, err := p.ovs.IP(l.t.Context(), strings.Fields(strings.NewReplacer("IF", p.bridge, "N/", fmt.Sprintf("%d/", i+2), ".N ", fmt.Sprintf(".%d ", i+2)).Replace(command))...)
 			l.must(err)
 		}
 	}
@@ -100,8 +100,9 @@ func (l *lite) furnish() {
 var (
 	lifetimes = regexp.MustCompile(`(valid_lft|preferred_lft|expires) \d+sec`)
 	// volatile are lines that are the kernel's or the routing daemon's own: VRFs' rule, which stays once there was a VRF
-	// (net/core/fib_rules.c), local and multicast routes, whose order is that of their addresses, and routes of BGP.
-	volatile = regexp.MustCompile(`l3mdev|table local|ff00::/8|proto bgp`)
+	// (net/core/fib_rules.c), local and multicast routes, whose order is that of their addresses, and routes of BGP
+	// with their next hops.
+	volatile = regexp.MustCompile(`l3mdev|table local|ff00::/8|proto bgp|proto zebra`)
 )
 
 // administrators is all that is configured of a node's interface, and the rules.
