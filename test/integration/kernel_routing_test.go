@@ -184,6 +184,28 @@ func (l *lite) eventually(what string, check func(context.Context) error) {
 	l.t.Helper()
 	if err := lab.Eventually(l.t.Context(), patience, check); err != nil {
 		l.t.Errorf("%s: %v", what, err)
+		l.explain()
+	}
+}
+
+// explain logs what there is to be seen of routes.
+func (l *lite) explain() {
+	say := func(what, out string, err error) { l.t.Logf("%s: %v\n%s", what, err, out) }
+	see := func(n *lab.Node, command string) {
+		out, err := n.IP(l.t.Context(), strings.Fields(command)...)
+		say(n.Name+": ip "+command, out, err)
+	}
+	see(l.external.Node, "route show")
+	see(l.external.Node, "-6 route show")
+	see(l.external.Node, "-6 neigh show")
+	for _, p := range l.posts {
+		see(p.ovs, "route show table all proto bgp")
+		see(p.ovs, "-6 route show table all proto bgp")
+		see(p.ovs, "-6 neigh show")
+		out, err := p.zone.Nbctl(l.t.Context(), "--bare", "--columns=ip_prefix,nexthop,output_port,route_table", "list", "Logical_Router_Static_Route")
+		say(p.node+": routes of OVN", out, err)
+		out, err = p.zone.Sbctl(l.t.Context(), "--bare", "--columns=logical_port,ip,mac", "list", "MAC_Binding")
+		say(p.node+": MAC bindings of OVN", out, err)
 	}
 }
 
