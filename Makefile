@@ -41,8 +41,8 @@ chart: ## Write the Helm chart of the commit, with the tag of its images, into d
 	@deploy/host/package.sh --commit $(COMMIT) --out dist/chart
 
 .PHONY: debs
-debs: build ## Make the Debian packages in dist/debs, from what make images and make chart made
-	@deploy/deb/build.sh --version '$(VERSION)' --commit '$(COMMIT)' --archs '$(ARCHES)' --bin '$(OUT)'
+debs: ## Make the Debian packages in dist/debs, from what make images and make chart made
+	@deploy/deb/build.sh --version '$(VERSION)' --commit '$(COMMIT)'
 
 .PHONY: apt
 apt: ## Make a signed apt repository of them in dist/apt: APT_KEY=<key id or file>

@@ -56,7 +56,7 @@ check_image() {
 build_dpu_agent() {
 	local arch=$1 root=$work/dpu-agent from=deploy/dpu/deb doc
 	doc=$root/usr/share/doc/ovn-uplink-dpu-agent
-	[ -f "$bin/linux-$arch/dpu-agent" ] || fail "there is no $bin/linux-$arch/dpu-agent; make build"
+	[ -f "$bin/linux-$arch/dpu-agent" ] || fail "there is no $bin/linux-$arch/dpu-agent; make images"
 	put 755 "$bin/linux-$arch/dpu-agent" "$root/usr/bin/dpu-agent"
 	put 755 hack/bluefield/check-card.sh "$root/usr/sbin/ovn-uplink-check-card"
 	put 755 hack/bluefield/enroll-dpu.sh "$root/usr/sbin/ovn-uplink-enroll-dpu"
