@@ -28,7 +28,9 @@ if [ -n "$image" ]; then
 	cp -a "$image/." "$root"
 	# Links such as /var/run would lead out of the container while its mounts are made.
 	while IFS= read -r -d '' link; do
-		ln -sfnr "$root$(readlink "$link")" "$link"
+		target=$root$(readlink "$link")
+		ln -sfnr "$target" "$link"
+		[ -e "$target" ] || mkdir -p "$target"
 	done < <(find "$root" -maxdepth 2 -type l -lname '/*' -print0)
 	# What drops the privileges is of this machine, with its libraries, and nothing finds it by itself.
 	mkdir "$root/.machine"

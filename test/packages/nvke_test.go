@@ -4,6 +4,7 @@ package packages
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -122,8 +123,10 @@ func newDelivery(t *testing.T, site string) *delivery {
 
 	d.checkout = sourcetest.Head(t, repository).Clone(filepath.Join(t.TempDir(), "ovn-uplink"))
 	version := strings.TrimSpace(d.checkout.Git("show", "HEAD:VERSION"))
+	host := d.registry()
 	values := map[string]string{
-		"VERSION": version, "APT_KEY": signer, "NODE_IMAGE": d.control.seen("/"), "REGISTRY": d.registry(),
+		"VERSION": version, "APT_KEY": signer, "NODE_IMAGE": d.control.seen("/"),
+		"REGISTRY": host, "REGISTRY_URL": "http://" + host, "REGISTRY_LOGIN": login,
 		"API_SERVER": kubelet.APIServerURL(t, d.lab).String(), "POD_NETWORK": "10.244.0.0/16/24", "SERVICE_NETWORK": "10.96.0.0/16",
 	}
 	if has, wants := slices.Sorted(maps.Keys(values)), variables(site); !slices.Equal(has, wants) {
@@ -133,16 +136,33 @@ func newDelivery(t *testing.T, site string) *delivery {
 		d.env = append(d.env, name+"="+values[name])
 	}
 	d.env = append(d.env, newSigner(t).env()...)
+	// What docker login writes.
+	docker := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(docker, "config.json"), fmt.Appendf(nil, `{"auths":{%q:{"auth":%q}}}`,
+		host, base64.StdEncoding.EncodeToString([]byte(login))), 0o600))
+	d.env = append(d.env, "DOCKER_CONFIG="+docker)
 	return d
 }
 
 // seen is the path by which this machine sees a file of the root.
 func (r *root) seen(path string) string { return fmt.Sprintf("/proc/%d/root%s", r.pid, path) }
 
-// registry serves one without TLS at an address of this machine's loopback and at the same of the control-plane node's.
+// login is what the site's registry wants, name and password.
+const login = "node:secret"
+
+// registry serves a private one without TLS at an address of this machine's loopback and at the same of the control-plane node's.
 func (d *delivery) registry() string {
 	d.t.Helper()
-	server := &http.Server{Handler: registry.New(registry.Logger(log.New(io.Discard, "", 0))), ReadHeaderTimeout: time.Minute}
+	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	private := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user+":"+password != login {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		images.ServeHTTP(w, r)
+	})
+	server := &http.Server{Handler: private, ReadHeaderTimeout: time.Minute}
 	here, err := net.Listen("tcp", "127.0.0.1:0")
 	must(d.t, err)
 	var there net.Listener
