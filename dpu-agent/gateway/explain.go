@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -60,6 +61,7 @@ func Explain(ctx context.Context, system locate.System, config Config, cudn stri
 		for _, f := range facts {
 			e.add(f.What, f.OK, "%s", f.Text)
 		}
+		e.explainRouting(r, rows)
 		patch := e.explainPatch(r, bridge)
 		return e.explainFlows(ctx, r, bridge, patch)
 	})
@@ -80,6 +82,27 @@ func (e *Explanation) explainMapping(r *Role) (bridge string) {
 	}
 	e.add("mapping", true, "%s:%s in external_ids:%s, chassis %s", name, bridge, key, view.Chassis)
 	return bridge
+}
+
+// explainRouting says in which VRF the Uplink's interface is for its networks, and which routes OVN has of it.
+func (e *Explanation) explainRouting(r *Role, rows *ovn.View) {
+	in, err := r.routing.attachments(e.Uplink)
+	switch {
+	case err != nil:
+		e.add("VRF", false, "%v", err)
+	case len(in) == 0:
+		e.add("VRF", true, "the default one")
+	default:
+		e.add("VRF", true, "%s, with interface %s, for network %s", in[0].VRF.Name, in[0].Interface, in[0].VRF.Network)
+	}
+	var defaults []string
+	routes := rows.Routes(e.Uplink)
+	for _, route := range routes {
+		if route.Prefix.Bits() == 0 {
+			defaults = append(defaults, route.NextHop.String())
+		}
+	}
+	e.add("routes", len(routes) > 0, "%d by the wire, default by %s", len(routes), cmp.Or(strings.Join(defaults, ", "), "none"))
 }
 
 func (e *Explanation) explainPatch(r *Role, bridge string) (ofport uint32) {

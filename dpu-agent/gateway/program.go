@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,27 +80,30 @@ func (r *Role) program(ctx context.Context, state *v1alpha1.UplinkState, active 
 		}
 	}
 
-	common := r.common(uplink, patch, why, ovnErr, mapErr, flowErr)
+	findings, rest := r.findings(active, outcome, r.common(uplink, patch, why, ovnErr, mapErr, flowErr), view, uplink)
+	if patch == 0 && rest == 0 {
+		rest = r.waits.rest("patch port of "+uplink, realisation, time.Now())
+	}
+	return findings, sooner(again, rest), errors.Join(vrfErr, ovnErr, mapErr, flowErr)
+}
+
+// findings are what is wrong with each network: its own problem, or OVN's with it, or that of all, or that
+// ovn-controller has yet to take it up, which rest is for.
+func (r *Role) findings(active []tenant, outcome ovn.Outcome, common *uplinkstate.Problem, view *bridge.View, uplink string) (findings map[string]finding, rest time.Duration) {
 	findings = problems(active)
 	for _, t := range active {
-		found := findings[t.cudn]
-		if found == nil {
-			found = common
+		if findings[t.cudn] != nil {
+			continue
 		}
-		if p := outcome.Networks[t.networkName()].Problem; p != nil && t.problem == nil {
-			found = p
-		}
+		found := cmp.Or(outcome.Networks[t.networkName()].Problem, common)
 		if found == nil {
-			var rest time.Duration
-			found, rest = r.carriedOut(view, uplink, t)
-			again = sooner(again, rest)
+			var wait time.Duration
+			found, wait = r.carriedOut(view, uplink, t)
+			rest = sooner(rest, wait)
 		}
 		findings[t.cudn] = found
 	}
-	if patch == 0 && again == 0 {
-		again = r.waits.rest("patch port of "+uplink, realisation, time.Now())
-	}
-	return findings, again, errors.Join(vrfErr, ovnErr, mapErr, flowErr)
+	return findings, rest
 }
 
 // problems are the findings about networks that need no look at what is programmed.

@@ -43,6 +43,11 @@ func (b *bench) gateway(ctx context.Context) ([]row, error) {
 			return rows, err
 		}
 		rows = append(rows, service)
+		routes, err := s.routes(ctx)
+		rows = append(rows, routes...)
+		if err != nil {
+			return rows, err
+		}
 		restart, err := s.restart(ctx)
 		rows = append(rows, restart...)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel/kerneltest"
 	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
 	"github.com/ovn-uplink/ovn-uplink/test/lab"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,8 +21,16 @@ import (
 const ovnkCRDs = "../../deploy/host/ovn-kubernetes-crds"
 
 // programmed is how long a test waits for a gateway: OVN computes its flows anew, on a machine that does other things
-// too.
-const programmed = 60 * time.Second
+// too. reached is how long one waits for a packet to come through: flows follow the status by a moment.
+var programmed, reached = paced(60 * time.Second), paced(20 * time.Second)
+
+// paced is a time in the virtual machine, which is some ten times slower than this one.
+func paced(d time.Duration) time.Duration {
+	if kerneltest.InGuest() {
+		return 5 * d
+	}
+	return d
+}
 
 // site is a node with a gateway: a regular one, or a host and its card.
 type site struct {
@@ -37,10 +46,11 @@ type site struct {
 	args []string
 }
 
-// newGatewayCluster is a cluster with the CRDs of OVN-Kubernetes too, on one version of Open vSwitch and OVN.
+// newGatewayCluster is a cluster with the CRDs of OVN-Kubernetes too, on one version of Open vSwitch and OVN, with the
+// kernel's datapath where the kernel is sure to have it.
 func newGatewayCluster(t *testing.T, version lab.Version) *cluster {
 	t.Helper()
-	c := &cluster{Lab: lab.ForTest(t, lab.Options{OVS: version.Build}), t: t}
+	c := &cluster{Lab: lab.ForTest(t, lab.Options{OVS: version.Build, KernelDatapath: kerneltest.InGuest()}), t: t}
 	c.connect()
 	c.installCRDs()
 	c.installNetworkCRDs()
@@ -188,7 +198,7 @@ func gatewayFails(reason string) func(*v1alpha1.UplinkState) error {
 // pings waits until a machine reaches an address.
 func (c *cluster) pings(from *lab.Node, to netip.Addr) {
 	c.t.Helper()
-	c.must(lab.Eventually(c.t.Context(), 20*time.Second, func(ctx context.Context) error {
+	c.must(lab.Eventually(c.t.Context(), reached, func(ctx context.Context) error {
 		_, err := from.Exec(ctx, "ping", "-c", "1", "-W", "2", to.String())
 		return err
 	}))

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -180,4 +182,83 @@ func (f *field) follows(p *post, pod *lab.Pod) {
 	if err != nil || strings.Contains(out, "192.0.2.0") {
 		f.t.Errorf("routes that were taken back are left: %v\n%s", err, out)
 	}
+}
+
+// Ten thousand routes come, one of them changes, and that is one row.
+func TestGatewayImportsManyRoutes(t *testing.T) {
+	t.Parallel()
+	const routes = 10_000
+	c := newGatewayCluster(t, version(t, "installed"))
+	s := c.regularSite("worker-a", lab.RegularSpec{})
+	c.uplink("tenant-blue", nodeConfig(s.iface, nil))
+	blue := c.tenantNetwork("tenant-blue", lab.NetworkSpec{CUDN: "blue"}, s)
+	agent := s.dpuAgent()
+	c.within(programmed, "tenant-blue", s.node, covers("blue"))
+	pod := s.pod(blue, "a")
+
+	batch := func(command func(i int) string) {
+		t.Helper()
+		var lines strings.Builder
+		for i := range routes {
+			fmt.Fprintln(&lines, command(i))
+		}
+		file := filepath.Join(t.TempDir(), "batch")
+		c.must(os.WriteFile(file, []byte(lines.String()), 0o600))
+		_, err := s.ovs.IP(t.Context(), "-batch", file)
+		c.must(err)
+	}
+	prefix := func(i int) string { return fmt.Sprintf("11.%d.%d.0/24", i/256, i%256) }
+	imported := func(want func(map[string]string) error) map[string]string {
+		t.Helper()
+		var rows map[string]string
+		begin := time.Now()
+		c.must(lab.Eventually(t.Context(), programmed, func(ctx context.Context) error {
+			out, err := s.zone.Nbctl(ctx, "--bare", "--no-headings", "--format=csv", "--columns=_uuid,ip_prefix", "list", "Logical_Router_Static_Route")
+			if err != nil {
+				return err
+			}
+			rows = map[string]string{}
+			for line := range strings.Lines(out) {
+				if uuid, p, _ := strings.Cut(strings.TrimSpace(line), ","); strings.HasPrefix(p, "11.") {
+					rows[uuid] = p
+				}
+			}
+			return want(rows)
+		}))
+		t.Logf("after %s", time.Since(begin).Round(time.Millisecond))
+		return rows
+	}
+	count := func(n int) func(map[string]string) error {
+		return func(rows map[string]string) error {
+			if len(rows) != n {
+				return fmt.Errorf("%d routes, want %d", len(rows), n)
+			}
+			return nil
+		}
+	}
+	batch(func(i int) string { return "route add " + prefix(i) + " via 172.28.0.1 proto bgp metric 20" })
+	before := imported(count(routes))
+	c.within(programmed, "tenant-blue", s.node, covers("blue"))
+
+	_, err := s.ovs.IP(t.Context(), "route", "del", prefix(77))
+	c.must(err)
+	after := imported(count(routes - 1))
+	for uuid := range after {
+		if before[uuid] == "" {
+			t.Errorf("%s was written anew", after[uuid])
+		}
+	}
+	rss, err := agent.RSS()
+	c.must(err)
+	t.Logf("the agent takes %d MiB", rss>>20)
+	c.pings(pod.Node, lab.InternetAddress)
+
+	// All at once may be a routing daemon's restart: nothing changes for the grace time, and then all of it.
+	batch(func(i int) string {
+		if i == 77 {
+			return "link show lo" // it is gone already
+		}
+		return "route del " + prefix(i)
+	})
+	imported(count(0))
 }

@@ -211,7 +211,7 @@ func (c *cluster) check(err error) {
 // reaches waits until a check of a path works: flows follow the status by a moment.
 func (c *cluster) reaches(what string, check func(context.Context) error) {
 	c.t.Helper()
-	if err := lab.Eventually(c.t.Context(), 20*time.Second, check); err != nil {
+	if err := lab.Eventually(c.t.Context(), reached, check); err != nil {
 		c.t.Errorf("%s: %v", what, err)
 	}
 }

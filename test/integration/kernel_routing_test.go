@@ -20,8 +20,8 @@ import (
 	"github.com/ovn-uplink/ovn-uplink/test/lab/frrtest"
 )
 
-// patience is how long things may take in the virtual machine, which is some ten times slower.
-const patience = 3 * time.Minute
+// patience is how long a change of domain may take: BGP has to come up again.
+var patience = paced(36 * time.Second)
 
 // lite is a field on a kernel with VRFs: a regular node and a host with its card, where the network outside speaks BGP
 // with the node and with the card, in whichever VRF their interfaces are.
@@ -75,13 +75,13 @@ func newLite(t *testing.T, version lab.Version) *lite {
 
 // furnish gives the interfaces what administrators may have on them, of every kind.
 func (l *lite) furnish() {
-	for _, p := range l.posts {
+	for i, p := range l.posts {
 		commands := []string{
-			"address add 172.29.0.2/24 dev IF noprefixroute",
-			"address add 172.30.0.2/24 dev IF valid_lft 36000 preferred_lft 18000",
-			"address add fd00:29::2/64 dev IF noprefixroute",
-			"address add fd00:30::2/64 dev IF valid_lft 36000 preferred_lft 18000",
-			"route add 172.29.0.0/24 dev IF src 172.29.0.2 proto kernel scope link metric 100",
+			"address add 172.29.0.N/24 dev IF noprefixroute",
+			"address add 172.30.0.N/24 dev IF valid_lft 36000 preferred_lft 18000",
+			"address add fd00:29::N/64 dev IF noprefixroute",
+			"address add fd00:30::N/64 dev IF valid_lft 36000 preferred_lft 18000",
+			"route add 172.29.0.0/24 dev IF src 172.29.0.N proto kernel scope link metric 100",
 			"route add 10.9.0.0/24 via 172.28.0.1 dev IF proto static",
 			"route add 10.9.1.0/24 proto static nexthop via 172.28.0.1 dev IF weight 2 nexthop via 172.28.0.200 dev IF weight 1",
 			"route add 10.9.2.7/32 dev IF scope link",
@@ -91,7 +91,7 @@ func (l *lite) furnish() {
 			"rule add from 172.29.0.0/24 table 77 priority 7700",
 		}
 		for _, command := range commands {
-			_, err := p.ovs.IP(l.t.Context(), strings.Fields(strings.ReplaceAll(command, "IF", p.bridge))...)
+			_, err := p.ovs.IP(l.t.Context(), strings.Fields(strings.NewReplacer("IF", p.bridge, "N/", fmt.Sprintf("%d/", i+2), ".N ", fmt.Sprintf(".%d ", i+2)).Replace(command))...)
 			l.must(err)
 		}
 	}
@@ -100,8 +100,9 @@ func (l *lite) furnish() {
 var (
 	lifetimes = regexp.MustCompile(`(valid_lft|preferred_lft|expires) \d+sec`)
 	// volatile are lines that are the kernel's or the routing daemon's own: VRFs' rule, which stays once there was a VRF
-	// (net/core/fib_rules.c), local and multicast routes, whose order is that of their addresses, and routes of BGP.
-	volatile = regexp.MustCompile(`l3mdev|table local|ff00::/8|proto bgp|^nexthop .*proto bgp`)
+	// (net/core/fib_rules.c), local and multicast routes, whose order is that of their addresses, and routes of BGP
+	// with their next hops.
+	volatile = regexp.MustCompile(`l3mdev|table local|ff00::/8|proto bgp|proto zebra`)
 )
 
 // administrators is all that is configured of a node's interface, and the rules.
@@ -112,8 +113,10 @@ func (l *lite) administrators(p *post) string {
 	} {
 		out, err := p.ovs.IP(l.t.Context(), strings.Fields("-o "+command)...)
 		l.must(err)
+		isRoute := strings.Contains(command, "route")
 		for line := range strings.Lines(out) {
-			if line = strings.TrimSpace(lifetimes.ReplaceAllString(line, "$1 some")); line != "" && !volatile.MatchString(line) {
+			line = strings.TrimSpace(lifetimes.ReplaceAllString(line, "$1 some"))
+			if line != "" && !volatile.MatchString(line) && (!isRoute || strings.Contains(line, " dev "+p.bridge+" ")) {
 				lines = append(lines, line)
 			}
 		}
@@ -236,6 +239,7 @@ func TestKernelRouting(t *testing.T) {
 		pods[p] = l.pod(blue, p, "a-"+p.node)
 		l.serve(pods[p].Node, pods[p].Addresses)
 	}
+	l.service(twoPorts("blue", "web", blueHTTP, blueEcho), blue, pods[l.node], pods[l.card])
 	step := func(name string, f func(l *lite)) bool {
 		return t.Run(name, func(t *testing.T) {
 			in := *l
@@ -249,7 +253,10 @@ func TestKernelRouting(t *testing.T) {
 			l.paths(pods[p], defaults)
 		}
 	}
-	_ = step("in its VRF", func(l *lite) { everywhere(l, false) }) &&
+	_ = step("in its VRF", func(l *lite) {
+		everywhere(l, false)
+		l.nodePorts()
+	}) &&
 		step("another VRF", func(l *lite) { l.stranger(pods[l.node]) }) &&
 		step("routing daemons restart", func(l *lite) { l.daemonsRestart(pods[l.node]) }) &&
 		step("in the default VRF", func(l *lite) {
@@ -284,6 +291,20 @@ func (l *lite) ready(networks ...string) {
 	}
 }
 
+// nodePorts checks that services answer who comes by the VRF.
+func (l *lite) nodePorts() {
+	l.t.Helper()
+	for _, p := range l.posts {
+		for _, a := range p.addresses {
+			at := netip.AddrPortFrom(a, blueHTTP)
+			l.eventually("beyond to "+at.String(), func(ctx context.Context) error {
+				_, err := l.beyond.HTTPGet(ctx, at)
+				return err
+			})
+		}
+	}
+}
+
 // stranger checks that what comes in by another VRF of the node reaches neither pods nor the network's services.
 func (l *lite) stranger(pod *lab.Pod) {
 	l.t.Helper()
@@ -298,7 +319,7 @@ func (l *lite) stranger(pod *lab.Pod) {
 		_, err := l.node.ovs.IP(ctx, strings.Fields(command)...)
 		l.must(err)
 	}
-	for _, command := range []string{"address add 172.31.0.9/24 dev s0", "link set s0 up", "route add " + pod.Addresses[0].String() + " via 172.31.0.1"} {
+	for _, command := range []string{"address add 172.31.0.9/24 dev s0", "link set s0 up", "route add default via 172.31.0.1"} {
 		_, err := other.IP(ctx, strings.Fields(command)...)
 		l.must(err)
 	}
@@ -306,10 +327,21 @@ func (l *lite) stranger(pod *lab.Pod) {
 		_, err := other.Exec(ctx, "ping", "-c1", "-W1", "172.31.0.1")
 		return err
 	})
-	for range 5 {
+	for range 3 {
 		if _, err := other.Exec(ctx, "ping", "-c1", "-W1", pod.Addresses[0].String()); err == nil {
 			l.t.Error("a pod answers a station of another VRF")
 		}
+		for _, at := range []string{"172.31.0.1", l.node.addresses[0].String()} {
+			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+			if answer, err := other.HTTPGet(ctx, netip.MustParseAddrPort(fmt.Sprintf("%s:%d", at, blueHTTP))); err == nil {
+				l.t.Errorf("a service of the network answers a station of another VRF: %s at %s", answer.Name, at)
+			}
+			cancel()
+		}
+	}
+	for _, command := range []string{"link del other", "link del n0"} {
+		_, err := l.node.ovs.IP(ctx, strings.Fields(command)...)
+		l.must(err)
 	}
 }
 

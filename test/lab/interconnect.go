@@ -75,7 +75,7 @@ func (z *Zone) addTunnels(ctx context.Context) error {
 		return err
 	}
 	_, err = n.OVS.Vsctl(ctx,
-		"--", "add-br", TunnelBridge, "--", "set", "Bridge", TunnelBridge, "datapath_type=netdev",
+		"--", "add-br", TunnelBridge, "--", "set", "Bridge", TunnelBridge, "datapath_type="+n.lab.datapath(),
 		"--", "add-port", TunnelBridge, tunnelUplink,
 		"--", "set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip="+encap.String(), "external_ids:ovn-is-interconn=true")
 	if err != nil {

@@ -36,6 +36,8 @@ type Options struct {
 	NoAPIServer bool
 	// OVS is the Open vSwitch that nodes run, the installed one when nil.
 	OVS *OVSBuild
+	// KernelDatapath has bridges use the kernel's Open vSwitch instead of the one in user space.
+	KernelDatapath bool
 
 	// ephemeral labs may be removed by anybody once this process is gone.
 	ephemeral bool

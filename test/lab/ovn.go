@@ -129,7 +129,7 @@ func (z *Zone) create(ctx context.Context, spec OVNSpec) error {
 		"external_ids:ovn-encap-type=geneve",
 		"external_ids:ovn-encap-ip="+z.Encap.String(),
 		"external_ids:ovn-bridge=br-int",
-		"external_ids:ovn-bridge-datapath-type=netdev",
+		"external_ids:ovn-bridge-datapath-type="+z.Node.lab.datapath(),
 		"external_ids:ovn-monitor-all=true",
 		"external_ids:ovn-bridge-mappings="+quote(spec.Mappings))
 	return err

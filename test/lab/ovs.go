@@ -75,6 +75,14 @@ func (o *OVS) env() []string {
 	return env
 }
 
+// datapath is the type that bridges are given, ovs-vswitchd.conf.db(5).
+func (l *Lab) datapath() string {
+	if l.opts.KernelDatapath {
+		return "system"
+	}
+	return "netdev"
+}
+
 // StartOVS starts an Open vSwitch on the node, of the version that the lab's
 // options name.
 func (n *Node) StartOVS(ctx context.Context) error { return n.StartOVSBuild(ctx, n.lab.opts.OVS) }

@@ -100,7 +100,7 @@ func (p *Pair) wire(ctx context.Context) error {
 	_, err := p.Card.OVS.Vsctl(ctx,
 		"--", "set", "Open_vSwitch", ".", "external_ids:host-k8s-nodename="+p.Host.Name,
 		"--", "add-br", s.Bridge,
-		"--", "set", "Bridge", s.Bridge, "datapath_type=netdev",
+		"--", "set", "Bridge", s.Bridge, "datapath_type="+p.Card.lab.datapath(),
 		"--", "add-port", s.Bridge, s.Uplink,
 		"--", "add-port", s.Bridge, s.Representor)
 	if err != nil {

@@ -55,7 +55,7 @@ func (l *Lab) RegularNode(ctx context.Context, name string, spec RegularSpec) (*
 	}
 	_, err = n.OVS.Vsctl(ctx,
 		"--", "add-br", spec.Bridge,
-		"--", "set", "Bridge", spec.Bridge, "datapath_type=netdev", `other_config:hwaddr="`+spec.MAC+`"`,
+		"--", "set", "Bridge", spec.Bridge, "datapath_type="+l.datapath(), `other_config:hwaddr="`+spec.MAC+`"`,
 		"--", "add-port", spec.Bridge, spec.Uplink)
 	if err != nil {
 		return nil, fmt.Errorf("make bridge %s on %s: %w", spec.Bridge, name, err)

@@ -27,7 +27,7 @@ func TestKernel(t *testing.T) {
 
 // TestRouting runs the product, with its API server, Open vSwitch, OVN and FRR, on a kernel that has VRFs.
 func TestRouting(t *testing.T) {
-	Run(t, Suite{Package: "test/integration", Tests: "^TestKernel", Timeout: 15 * time.Minute, Lab: true})
+	Run(t, Suite{Package: "test/integration", Tests: "^TestKernel", Timeout: 25 * time.Minute, Lab: true})
 }
 
 // TestEdits: a kernel whose source is another one is told from one that was edited.
