@@ -25,7 +25,11 @@ HOST_GCFLAGS := -gcflags=all=-l
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+
+.PHONY: setup
+setup: ## Install what is missing on the machine (Debian packages); needs root
+	@test/setup.sh
 
 .PHONY: build
 build: ## Build host-agent and dpu-agent for every architecture into bin/<os>-<arch>
@@ -36,18 +40,6 @@ build: ## Build host-agent and dpu-agent for every architecture into bin/<os>-<a
 		GOOS=linux GOARCH=$$arch go build -ldflags '$(LDFLAGS)' -o $(OUT)/linux-$$arch/ ./dpu-agent; \
 	done
 
-.PHONY: chart
-chart: ## Write the Helm chart of the commit, with the tag of its images, into dist/chart
-	@deploy/host/package.sh --commit $(COMMIT) --out dist/chart
-
-.PHONY: debs
-debs: build ## Make the Debian packages in dist/debs, from what make images and make chart made
-	@deploy/deb/build.sh --version '$(VERSION)' --commit '$(COMMIT)' --archs '$(ARCHES)' --bin '$(OUT)'
-
-.PHONY: apt
-apt: ## Make a signed apt repository of them in dist/apt: APT_KEY=<key id or file>
-	@deploy/deb/apt.sh --key '$(APT_KEY)'
-
 .PHONY: generate
 generate: ## Write what is generated from the API types
 	@test/generate.sh
@@ -57,10 +49,6 @@ generate-check: ## Fail where what is generated is not what the API types say
 	@test/generate.sh
 	@git diff --exit-code -- shared/api deploy/host/chart/crds || { echo 'generated files are stale: run make generate and commit'; exit 1; }
 	@test -z "$$(git status --porcelain -- shared/api deploy/host/chart/crds)" || { git status --short -- shared/api deploy/host/chart/crds; exit 1; }
-
-.PHONY: setup
-setup: ## Install what is missing on the machine (Debian packages); needs root
-	@test/setup.sh
 
 .PHONY: lint
 lint: ## Vet, lint and check formatting
@@ -89,32 +77,44 @@ bench: setup ## Measure, as a table and JSON; needs root
 	@go run ./test/bench
 
 .PHONY: images
-images: ## Build the container images into dist/images; ALLOW_DIRTY=1 also of what is not committed
+images: ## Build the container images into dist/images; ALLOW_DIRTY=1 with what is not committed
 	@go run ./deploy/release images $(if $(ALLOW_DIRTY),--allow-dirty)
+
+.PHONY: chart
+chart: ## Write the Helm chart of the commit, with the tag of its images, into dist/chart
+	@deploy/host/package.sh --commit $(COMMIT) --out dist/chart
+
+.PHONY: debs
+debs: ## Make the Debian packages in dist/debs, of what make images and make chart wrote
+	@deploy/deb/build.sh --version '$(VERSION)' --commit '$(COMMIT)'
+
+.PHONY: apt
+apt: ## Make a signed apt repository of them in dist/apt; APT_KEY=key, an id or a file
+	@deploy/deb/apt.sh --key '$(APT_KEY)'
+
+.PHONY: push
+push: ## Push the images to a registry; REGISTRY=host[:port], INSECURE=1 without TLS
+	@go run ./deploy/release push --registry "$(REGISTRY)" $(if $(INSECURE),--insecure)
+
+.PHONY: lock
+lock: ## Build the images and write the locks of the version into deploy/nvke/lock
+	@go run ./deploy/release lock
+
+.PHONY: verify-lock
+verify-lock: ## Build the images somewhere else and compare them with the locks
+	@go run ./deploy/release verify-lock
+
+.PHONY: release
+release: ## All of images, chart, debs and apt, of the locked commit, and release-check; APT_KEY=key
+	@commit=$$(go run ./deploy/release source) && $(MAKE) --no-print-directory images chart debs apt release-check COMMIT=$$commit
+
+.PHONY: release-check
+release-check: ## Check that locks and what is in dist are of one source
+	@go run ./deploy/release check
 
 .PHONY: pins
 pins: ## Pin the newest versions of the Debian packages that the images have files of
 	@go run ./deploy/release pins
-
-.PHONY: push
-push: ## Push the images to REGISTRY=host[:port]; INSECURE=1 without TLS
-	@go run ./deploy/release push --registry "$(REGISTRY)" $(if $(INSECURE),--insecure)
-
-.PHONY: lock
-lock: ## Build everything and write the locks of the version into deploy/nvke/lock
-	@go run ./deploy/release lock
-
-.PHONY: verify-lock
-verify-lock: ## Build everything and compare it with the locks
-	@go run ./deploy/release verify-lock
-
-.PHONY: release
-release: ## Build everything that is shipped, of the locked commit, into dist, and check it; APT_KEY=key for the repository
-	@commit=$$(go run ./deploy/release source) && $(MAKE) --no-print-directory images chart debs apt release-check COMMIT=$$commit
-
-.PHONY: release-check
-release-check: ## Check that chart, images, packages and locks are of one source
-	@go run ./deploy/release check
 
 .PHONY: clean
 clean: ## Remove what was built

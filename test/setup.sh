@@ -44,6 +44,7 @@ packages() {
 		kmod               depmod
 		libc6-dev          /usr/include/stdlib.h
 		make               make
+		openssl            openssl
 		openvswitch-switch ovs-vswitchd         openvswitch-switch.service
 		ovn-central        ovn-northd           ovn-central.service ovn-northd.service ovn-ovsdb-server-nb.service ovn-ovsdb-server-sb.service
 		ovn-host           ovn-controller       ovn-host.service ovn-controller.service

@@ -12,7 +12,7 @@
 #   --commit COMMIT    that all of it was built from, 40 hex digits (HEAD)
 #   --epoch SECONDS    time of everything in the packages (the commit's)
 #   --archs "A B"      architectures (amd64 arm64)
-#   --bin DIR          binaries, as linux-<arch>/dpu-agent below it (bin)
+#   --bin DIR          binaries, as linux-<arch>/dpu-agent below it (dist/images/bin)
 #   --images DIR       Docker archives, ovn-uplink-<agent>-linux-<arch>.tar (dist/images)
 #   --chart DIR        Helm chart with the tag of the images (dist/chart/ovn-uplink)
 #   --values FILE      NVKE's values (deploy/nvke/values.yaml)
@@ -32,7 +32,7 @@ cd "$(dirname "$self")/../.."
 . deploy/deb/payload.sh
 
 out=dist/debs version='' commit='' epoch='' archs='amd64 arm64'
-bin=bin images=dist/images chart=dist/chart/ovn-uplink values=deploy/nvke/values.yaml
+bin=dist/images/bin images=dist/images chart=dist/chart/ovn-uplink values=deploy/nvke/values.yaml
 packages=()
 while [ $# -gt 0 ]; do
 	case $1 in

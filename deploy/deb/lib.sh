@@ -82,14 +82,14 @@ control() {
 	chmod 644 "$root"/DEBIAN/control "$root"/DEBIAN/md5sums
 }
 
-# pack ROOT [LEVEL]: the package, among those that are done. What is compressed already is not worth a high level.
+# pack ROOT COMPRESSION: the package, among those that are done. COMPRESSION is a list of dpkg-deb's options.
 pack() {
-	local root=$1 name arch
+	local root=$1 compression=("${@:2}") name arch
 	name=$(sed -n 's/^Package: //p' "$root/DEBIAN/control")
 	arch=$(sed -n 's/^Architecture: //p' "$root/DEBIAN/control")
 	find "$root" -type d -exec chmod 755 {} +
 	[ ! -d "$root/etc/ovn-uplink" ] || chmod 700 "$root/etc/ovn-uplink"
 	find "$root" -exec touch -h -d "@$epoch" {} +
-	dpkg-deb --root-owner-group -Zxz -z"${2:-6}" --threads-max=1 --build "$root" "$work/done/${name}_${debversion}_$arch.deb" >/dev/null
+	dpkg-deb --root-owner-group "${compression[@]}" --threads-max=1 --build "$root" "$work/done/${name}_${debversion}_$arch.deb" >/dev/null
 	rm -rf "$root"
 }

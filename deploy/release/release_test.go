@@ -31,7 +31,7 @@ func TestRelease(t *testing.T) {
 		t.Skip("builds the images, with Debian packages")
 	}
 	program := buildProgram(t)
-	first := origin(t).Clone(filepath.Join(t.TempDir(), "first"))
+	first := sourcetest.Head(t, filepath.Join("..", "..")).Clone(filepath.Join(t.TempDir(), "first"))
 	commit := first.Git("rev-parse", "HEAD")
 	if out, err := release(t, program, first, "lock"); err != nil {
 		t.Fatalf("lock: %v: %s", err, out)
@@ -224,25 +224,6 @@ func buildProgram(t *testing.T) string {
 		t.Fatalf("build the program: %v: %s", err, out)
 	}
 	return program
-}
-
-// origin is a repository with the commit that is checked out, without its locks and its history.
-func origin(t *testing.T) *sourcetest.Repository {
-	t.Helper()
-	root := t.TempDir()
-	archive := exec.CommandContext(t.Context(), "git", "archive", "--format=tar", "HEAD", ".")
-	archive.Dir = filepath.Join("..", "..")
-	files, err := archive.Output()
-	if err != nil {
-		t.Fatalf("read the commit that is checked out: %v", err)
-	}
-	untar(t, files, root)
-	if err := os.RemoveAll(filepath.Join(root, source.LockDir)); err != nil {
-		t.Fatal(err)
-	}
-	repository := sourcetest.At(t, root)
-	repository.Commit("source")
-	return repository
 }
 
 func untar(t *testing.T, files []byte, dir string) {

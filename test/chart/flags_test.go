@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ovn-uplink/ovn-uplink/test/kubelet"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -30,7 +31,7 @@ var nowhere = map[string][]string{
 // Every set of values makes flags that the agents take; a mistake in one would end them.
 func TestAgentsTakeTheRenderedFlags(t *testing.T) {
 	h := newHelm(t, nil)
-	programs := agents(t)
+	images := agents(t)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(kubeconfig, []byte(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"a","cluster":{"server":"http://127.0.0.1:9"}}],`+
 		`"contexts":[{"name":"a","context":{"cluster":"a","user":""}}],"current-context":"a"}`), 0o600); err != nil {
@@ -45,10 +46,10 @@ func TestAgentsTakeTheRenderedFlags(t *testing.T) {
 				}
 				pod := podOf(t, rendered.find(t, workload))
 				container := pod.Spec.Containers[0]
-				repository, _, _ := strings.Cut(filepath.Base(container.Image), ":")
+				repository := kubelet.Repository(container)
 				args := append(slices.Clone(container.Args), append(nowhere[repository], "--kubeconfig="+kubeconfig)...)
 				env := []string{"NODE_NAME=worker-a", "POD_NAME=x", "POD_NAMESPACE=ovn-uplink"}
-				if said, ok := starts(t, programs[repository], args, env); !ok {
+				if said, ok := starts(t, images[repository].Program, args, env); !ok {
 					t.Errorf("%s does not start with %q: %s", workload, args, said)
 				}
 			}

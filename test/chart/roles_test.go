@@ -20,11 +20,13 @@ import (
 	uplinkclient "github.com/ovn-uplink/ovn-uplink/shared/api/client"
 	"github.com/ovn-uplink/ovn-uplink/shared/api/v1alpha1"
 	"github.com/ovn-uplink/ovn-uplink/shared/uplinkstate"
+	"github.com/ovn-uplink/ovn-uplink/test/kubelet"
 	"github.com/ovn-uplink/ovn-uplink/test/lab"
 	"github.com/ovn-uplink/ovn-uplink/test/manifests"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 )
 
 // programmed is how long the agents may take for what they do together.
@@ -32,7 +34,10 @@ const programmed = 40 * time.Second
 
 // site is a cluster into which the chart was installed: a regular node with OVN, and a host with a DPU.
 type site struct {
-	*kubelet
+	*kubelet.Kubelet
+	lab     *lab.Lab
+	client  kubernetes.Interface
+	t       *testing.T
 	helm    *helmCLI
 	uplinks uplinkclient.Interface
 	regular *lab.Regular
@@ -44,14 +49,15 @@ type site struct {
 func newSite(t *testing.T, flags ...string) *site {
 	t.Helper()
 	l := lab.ForTest(t, lab.Options{})
-	s := &site{kubelet: &kubelet{t: t, lab: l, programs: agents(t)}, helm: newHelm(t, l)}
+	s := &site{t: t, lab: l, helm: newHelm(t, l)}
 	var err error
 	s.client, err = l.Client()
 	s.must(err)
+	s.Kubelet = &kubelet.Kubelet{T: t, Lab: l, Client: s.client, Images: agents(t)}
 	s.uplinks, err = uplinkclient.NewForConfig(l.RESTConfig())
 	s.must(err)
 	s.must(l.ApplyFile(t.Context(), root+"/deploy/host/ovn-kubernetes-crds"))
-	s.helm.must(append([]string{"upgrade", "--install", "ovn-uplink", chartDir, "-f", nvkeValues, "--set", "k8sAPIServer=" + apiServerURL(t, l).String(),
+	s.helm.must(append([]string{"upgrade", "--install", "ovn-uplink", chartDir, "-f", nvkeValues, "--set", "k8sAPIServer=" + kubelet.APIServerURL(t, l).String(),
 		"--set", "podNetwork=10.244.0.0/16/24,logging.level=debug"}, append(tagged, flags...)...)...)
 	s.must(manifests.Await(t.Context(), l))
 
@@ -74,7 +80,7 @@ func (s *site) must(err error) {
 }
 
 // agents builds the programs that the images have as their entry points.
-func agents(t *testing.T) map[string]string {
+func agents(t *testing.T) map[string]kubelet.Image {
 	t.Helper()
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", dir, root+"/host-agent", root+"/dpu-agent")
@@ -82,9 +88,9 @@ func agents(t *testing.T) map[string]string {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build the agents: %v\n%s", err, out)
 	}
-	return map[string]string{
-		"ovn-uplink-host-agent": filepath.Join(dir, "host-agent"),
-		"ovn-uplink-dpu-agent":  filepath.Join(dir, "dpu-agent"),
+	return map[string]kubelet.Image{
+		"ovn-uplink-host-agent": {Program: filepath.Join(dir, "host-agent")},
+		"ovn-uplink-dpu-agent":  {Program: filepath.Join(dir, "dpu-agent")},
 	}
 }
 
@@ -100,10 +106,6 @@ func (s *site) template(workload string) corev1.PodTemplateSpec {
 	d, err := apps.DaemonSets("ovn-uplink").Get(s.t.Context(), workload, metav1.GetOptions{})
 	s.must(err)
 	return d.Spec.Template
-}
-
-func contextFor(seconds int) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), time.Duration(seconds)*time.Second)
 }
 
 // eventually waits for a check; its last error fails the test.
@@ -145,12 +147,12 @@ func TestRolesStartFromTheRenderedPods(t *testing.T) {
 				_, err := s.regular.OVS.Vsctl(t.Context(), "set", "Interface", s.regular.Spec.Bridge, "mtu_request=1400")
 				s.must(err)
 			}
-			host := s.run(s.pair.Host, "worker-b", s.template("ovn-uplink-host"), "ovn-uplink-host-x")
-			node := s.run(s.regular.Node, "worker-a", s.template("ovn-uplink-node"), "ovn-uplink-node-x")
+			host := s.Run(s.pair.Host, "worker-b", s.template("ovn-uplink-host"), "ovn-uplink-host-x")
+			node := s.Run(s.regular.Node, "worker-a", s.template("ovn-uplink-node"), "ovn-uplink-node-x")
 			other, err := s.lab.AddNode(t.Context(), "pod-1")
 			s.must(err)
-			cluster := s.run(other, "worker-a", s.template("ovn-uplink-cluster"), "ovn-uplink-cluster-x")
-			all := []*running{host, node, cluster}
+			cluster := s.Run(other, "worker-a", s.template("ovn-uplink-cluster"), "ovn-uplink-cluster-x")
+			all := []*kubelet.Running{host, node, cluster}
 
 			s.uplink("node-side", s.regular.Spec.Bridge, "node")
 			s.uplink("host-side", s.pair.Spec.Interface, "host")
@@ -158,11 +160,11 @@ func TestRolesStartFromTheRenderedPods(t *testing.T) {
 			s.eventually("both halves", s.condition("node-side.worker-a", uplinkstate.Resolved))
 			for _, r := range all {
 				s.eventually(r.Name+" is ready", func(context.Context) error {
-					out, err := r.probe(r.pod.Spec.Containers[0].ReadinessProbe)
+					out, err := r.Probe(t.Context(), r.Pod.Spec.Containers[0].ReadinessProbe)
 					return errors.Join(err, wrong(out, err))
 				})
-				for _, probe := range []*corev1.Probe{r.pod.Spec.Containers[0].LivenessProbe, r.pod.Spec.Containers[0].StartupProbe} {
-					if out, err := r.probe(probe); err != nil {
+				for _, probe := range []*corev1.Probe{r.Pod.Spec.Containers[0].LivenessProbe, r.Pod.Spec.Containers[0].StartupProbe} {
+					if out, err := r.Probe(t.Context(), probe); err != nil {
 						t.Errorf("%s: %v %s", r.Name, err, out)
 					}
 				}
@@ -258,33 +260,31 @@ func (s *site) covers(name, network string) func(context.Context) error {
 }
 
 // loopbackOnly checks that nobody but the node itself reads the agents' metrics unless they are asked for.
-func (s *site) loopbackOnly(all ...*running) {
+func (s *site) loopbackOnly(all ...*kubelet.Running) {
 	s.t.Helper()
 	for _, r := range all {
-		port := r.pod.Spec.Containers[0].ReadinessProbe.HTTPGet.Port.String()
-		if out, err := r.node.Exec(s.t.Context(), "curl", "-sS", "-m", "3", "http://"+r.node.Address.String()+":"+port+"/metrics"); err == nil {
+		port := r.Pod.Spec.Containers[0].ReadinessProbe.HTTPGet.Port.String()
+		if out, err := r.Node.Exec(s.t.Context(), "curl", "-sS", "-m", "3", "http://"+r.Node.Address.String()+":"+port+"/metrics"); err == nil {
 			s.t.Errorf("%s answers at the node's address:\n%.200s", r.Name, out)
 		}
 	}
 }
 
 // setsSysctls checks that the agent may write what VRFs need: this kernel may have no VRF, so that the agent does not.
-func (s *site) setsSysctls(node *running) {
+func (s *site) setsSysctls(node *kubelet.Running) {
 	s.t.Helper()
-	args := node.pod.Spec.Containers[0].Args
+	args := node.Pod.Spec.Containers[0].Args
 	i := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--sysctl-root=") })
 	if i < 0 {
 		s.t.Fatalf("no --sysctl-root in %q", args)
 	}
 	setting := strings.TrimPrefix(args[i], "--sysctl-root=") + "/ipv4/conf/" + s.regular.Spec.Bridge + "/rp_filter"
 	inside := func(command string) error {
-		env := environment(s.t, node.pod, node.node.Address.String())
-		argv := append(s.container(node.node, node.pod, s.programs["ovn-uplink-dpu-agent"], env), "/bin/sh", "-c", command, "sh", setting)
-		_, err := node.node.Exec(s.t.Context(), argv...)
+		_, err := node.Inside(s.t.Context(), "/bin/sh", "-c", command, "sh", setting)
 		return err
 	}
 	s.must(inside(`echo 2 >"$1"`))
-	if out, err := node.node.Exec(s.t.Context(), "cat", "/proc/sys/net/ipv4/conf/"+s.regular.Spec.Bridge+"/rp_filter"); err != nil || strings.TrimSpace(out) != "2" {
+	if out, err := node.Node.Exec(s.t.Context(), "cat", "/proc/sys/net/ipv4/conf/"+s.regular.Spec.Bridge+"/rp_filter"); err != nil || strings.TrimSpace(out) != "2" {
 		s.t.Errorf("rp_filter is %q, want 2: %v", out, err)
 	}
 	if inside(`echo 2 >/proc/sys/net/ipv4/conf/all/rp_filter`) == nil {
@@ -295,18 +295,18 @@ func (s *site) setsSysctls(node *running) {
 var metricName = regexp.MustCompile(`\bovn_uplink_[a-z_]+`)
 
 // metricsAreReal checks that the agents serve where the Services say, and have every metric of the alerts and of the dashboard.
-func (s *site) metricsAreReal(all []*running) {
+func (s *site) metricsAreReal(all []*kubelet.Running) {
 	s.t.Helper()
 	served := map[string]bool{}
 	for _, r := range all {
-		service, err := s.client.CoreV1().Services("ovn-uplink").Get(s.t.Context(), r.pod.Spec.ServiceAccountName, metav1.GetOptions{})
+		service, err := s.client.CoreV1().Services("ovn-uplink").Get(s.t.Context(), r.Pod.Spec.ServiceAccountName, metav1.GetOptions{})
 		s.must(err)
 		for label, value := range service.Spec.Selector {
-			if r.pod.Labels[label] != value {
-				s.t.Errorf("Service %s selects %v, not pod %s", service.Name, service.Spec.Selector, r.pod.Name)
+			if r.Pod.Labels[label] != value {
+				s.t.Errorf("Service %s selects %v, not pod %s", service.Name, service.Spec.Selector, r.Pod.Name)
 			}
 		}
-		out, err := r.node.Exec(s.t.Context(), "curl", "-sS", "-m", "5", "http://"+r.node.Address.String()+":"+service.Spec.Ports[0].TargetPort.String()+"/metrics")
+		out, err := r.Node.Exec(s.t.Context(), "curl", "-sS", "-m", "5", "http://"+r.Node.Address.String()+":"+service.Spec.Ports[0].TargetPort.String()+"/metrics")
 		s.must(err)
 		for _, name := range metricName.FindAllString(out, -1) {
 			served[name] = true

@@ -24,8 +24,11 @@ const (
 	apiPort = 6443
 	// managementBridge joins the nodes' management interfaces.
 	managementBridge = "mgmt0"
-	etcdClients      = "http://127.0.0.1:2379"
-	etcdPeers        = "http://127.0.0.1:2380"
+	// bridgeMAC is the address of the lab's bridges, each the only one in its network. Without one of its own a bridge takes
+	// the lowest of its ports', so that a port more could change it, and nobody would reach it until neighbours ask again.
+	bridgeMAC   = "02:62:72:00:00:01"
+	etcdClients = "http://127.0.0.1:2379"
+	etcdPeers   = "http://127.0.0.1:2380"
 	// readyDeadline bounds the wait for /readyz. Four seconds are usual, in a virtual machine without KVM a minute.
 	readyDeadline = 5 * time.Minute
 )
@@ -45,7 +48,7 @@ func (l *Lab) addAPINamespace(ctx context.Context) error {
 		return err
 	}
 	return ipAll(ctx, l.api.NetNS,
-		"link add "+managementBridge+" type bridge",
+		"link add "+managementBridge+" address "+bridgeMAC+" type bridge",
 		fmt.Sprintf("addr add %s/%d dev %s", apiAddr, managementNet.Bits(), managementBridge),
 		"link set "+managementBridge+" up")
 }

@@ -46,7 +46,7 @@ func (l *Lab) externalNetwork(ctx context.Context, n *Node) (*External, error) {
 		return &External{n}, nil
 	}
 	err := ipAll(ctx, n.NetNS,
-		"link add "+externalBridge+" type bridge",
+		"link add "+externalBridge+" address "+bridgeMAC+" type bridge",
 		"link set "+externalBridge+" up",
 		fmt.Sprintf("addr add %s/32 dev lo", InternetAddress))
 	if err != nil {

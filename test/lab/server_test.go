@@ -51,6 +51,29 @@ func newOutside(t *testing.T) outside {
 	return o
 }
 
+// A port more does not change the address by which neighbours know a bridge.
+func TestBridgeKeepsItsAddress(t *testing.T) {
+	o := newOutside(t)
+	e := o.node.External
+	address := func() string {
+		t.Helper()
+		out, err := e.IP(t.Context(), "-br", "link", "show", "type", "bridge")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Fields(out)[2]
+	}
+	before := address()
+	for _, args := range []string{"link add low address 02:00:00:00:00:01 type veth peer name low-peer", "link set low master ext0"} {
+		if _, err := e.IP(t.Context(), strings.Fields(args)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := address(); after != before {
+		t.Errorf("the bridge's address was %s, with one more port it is %s", before, after)
+	}
+}
+
 func TestServers(t *testing.T) {
 	o := newOutside(t)
 	ctx := t.Context()

@@ -190,6 +190,20 @@ func TestAptRefuses(t *testing.T) {
 			t.Errorf("%s: apt-get does not say %q: %s", name, says, tail(out))
 		}
 	}
+	// A key that was good when it signed, and has expired since.
+	const was = "old@example.com"
+	k.key(was, "--faked-system-time", "20200101T000000")
+	k.repository(r, "expired", debs)
+	expired := filepath.Join(r.share, "expired")
+	must(t, os.Remove(filepath.Join(expired, "InRelease")))
+	must(t, os.Remove(filepath.Join(expired, "Release.gpg")))
+	k.gpg("--faked-system-time", "20200201T000000", "--local-user", was, "--output", filepath.Join(expired, "InRelease"), "--clearsign", filepath.Join(expired, "Release"))
+	r.file("key.gpg", string(k.gpg("--export", was)))
+	if out, err := r.source("expired"); err == nil || !strings.Contains(out, "EXPKEYSIG") {
+		t.Errorf("an expired key: %v, apt-get does not say so: %s", err, tail(out))
+	}
+	r.file("key.gpg", string(k.gpg("--export", signer)))
+
 	_, err := r.source("package")
 	must(t, err)
 	r.fails([]string{"Hash Sum mismatch"}, "apt-get", "install", "-y", first.charts())

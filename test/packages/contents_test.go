@@ -109,7 +109,7 @@ func TestBuildRefuses(t *testing.T) {
 			return replace(args, "--chart", value(other.inputs(t), "--chart"))
 		}, `tag: "2b2b2b2b2b2b", want tag: "1a1a1a1a1a1a"`},
 		"no images":     {func(args []string) []string { return replace(args, "--images", t.TempDir()) }, "make images"},
-		"no binary":     {func(args []string) []string { return replace(args, "--bin", t.TempDir()) }, "make build"},
+		"no binary":     {func(args []string) []string { return replace(args, "--bin", t.TempDir()) }, "dpu-agent; make images"},
 		"no chart":      {func(args []string) []string { return replace(args, "--chart", t.TempDir()) }, "there is no chart"},
 		"short commit":  {func(args []string) []string { return replace(args, "--commit", "abc") }, "is not 40 hex digits"},
 		"strange arch":  {func(args []string) []string { return replace(args, "--archs", "riscv64") }, "neither amd64 nor arm64"},

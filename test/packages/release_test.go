@@ -161,19 +161,25 @@ var binaries struct {
 // binary builds the dpu-agent of an architecture as make build does, once, and returns the directory for --bin.
 func binary(t *testing.T, arch string) string {
 	t.Helper()
+	return filepath.Dir(filepath.Dir(program(t, arch, "dpu-agent")))
+}
+
+// program builds an agent for an architecture, once, and returns its path.
+func program(t *testing.T, arch, agent string) string {
+	t.Helper()
 	binaries.Lock()
 	defer binaries.Unlock()
-	out := filepath.Join(binaries.dir, "linux-"+arch, "dpu-agent")
+	out := filepath.Join(binaries.dir, "linux-"+arch, agent)
 	if _, err := os.Stat(out); err == nil {
-		return binaries.dir
+		return out
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", out, "./dpu-agent")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", out, "./"+agent)
 	cmd.Dir = repository
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build dpu-agent for %s: %v: %s", arch, err, text)
+		t.Fatalf("build %s for %s: %v: %s", agent, arch, err, text)
 	}
-	return binaries.dir
+	return out
 }
 
 func TestMain(m *testing.M) {

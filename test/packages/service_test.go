@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -163,9 +164,7 @@ func newCard(t *testing.T) *card {
 	must(t, err)
 	kubeconfig, err := c.PodKubeconfig(ctx, manifests.Namespace, manifests.HostAccount, c.node)
 	must(t, err)
-	agent := filepath.Join(t.TempDir(), "host-agent")
-	command(t, "go", "build", "-C", repository, "-trimpath", "-buildvcs=false", "-o", agent, "./host-agent")
-	_, err = c.pair.Host.Start(ctx, "host-agent", []string{agent, "--kubeconfig", kubeconfig, "--node-name", c.node, "--sysfs-root", c.pair.Host.SysfsRoot()}, nil)
+	_, err = c.pair.Host.Start(ctx, "host-agent", []string{program(t, runtime.GOARCH, "host-agent"), "--kubeconfig", kubeconfig, "--node-name", c.node, "--sysfs-root", c.pair.Host.SysfsRoot()}, nil)
 	must(t, err)
 	_, err = c.client.K8sV1alpha1().Uplinks().Create(ctx, &v1alpha1.Uplink{
 		ObjectMeta: metav1.ObjectMeta{Name: "tenant-blue"},

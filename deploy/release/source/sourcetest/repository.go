@@ -4,11 +4,14 @@
 package sourcetest
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ovn-uplink/ovn-uplink/deploy/release/source"
 )
 
 // Repository is a repository with a checkout. What fails in it ends the test.
@@ -37,6 +40,29 @@ func At(t testing.TB, root string) *Repository {
 	t.Helper()
 	r := &Repository{root, t}
 	r.Git("init", "--quiet", "--initial-branch=main")
+	return r
+}
+
+// Head makes a repository with one commit: the files of the commit that is checked out at a directory, without its locks
+// and without its history. It works where that checkout is shallow, or somebody else's.
+func Head(t testing.TB, checkout string) *Repository {
+	t.Helper()
+	archive := exec.CommandContext(t.Context(), "git", "-C", checkout, "archive", "--format=tar", "HEAD", ".")
+	files, err := archive.Output()
+	if err != nil {
+		t.Fatalf("read the commit that is checked out at %s: %v", checkout, err)
+	}
+	root := t.TempDir()
+	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", root)
+	unpack.Stdin = bytes.NewReader(files)
+	if out, err := unpack.CombinedOutput(); err != nil {
+		t.Fatalf("unpack the commit: %v: %s", err, out)
+	}
+	if err := os.RemoveAll(filepath.Join(root, source.LockDir)); err != nil {
+		t.Fatal(err)
+	}
+	r := At(t, root)
+	r.Commit("source")
 	return r
 }
 

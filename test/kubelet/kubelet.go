@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package chart
+// Package kubelet does for pods of the chart what nobody does in a lab: it makes the Pod of a workload on a node, and runs
+// its container as it says.
+package kubelet
 
 import (
 	"cmp"
+	"context"
+	_ "embed" // kubelet.sh
 	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ovn-uplink/ovn-uplink/test/lab"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -21,25 +27,40 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// kubelet does for pods of the chart what nobody does in a lab: it makes the Pod of a workload on a node, and runs its
-// container as it says, with a token that is bound to the pod.
-type kubelet struct {
-	t      *testing.T
-	lab    *lab.Lab
-	client kubernetes.Interface
-	// programs are what the images' entry points are: by the last part of the repository.
-	programs map[string]string
+//go:embed kubelet.sh
+var script string
+
+// probeTime bounds one probe, which is given three seconds to answer.
+const probeTime = 5 * time.Second
+
+// Image is what a container has of its image.
+type Image struct {
+	// Program is the entry point, a program of this machine; with a Root, the path in it.
+	Program string
+	// Root is the unpacked image. Without one, the programs and libraries of this machine stand for its.
+	Root string
 }
 
-// running is a container that was started.
-type running struct {
+// Kubelet runs pods of the namespace ovn-uplink, with tokens that are bound to them. What fails ends the test.
+type Kubelet struct {
+	T      *testing.T
+	Lab    *lab.Lab
+	Client kubernetes.Interface
+	// Images are those of the product, by the last part of the repository.
+	Images map[string]Image
+}
+
+// Running is a container that was started.
+type Running struct {
 	*lab.Process
-	node *lab.Node
-	pod  *corev1.Pod
+	Node *lab.Node
+	Pod  *corev1.Pod
+	// inside is the command that runs another in a container like it.
+	inside []string
 }
 
-// apiServerURL is the API server as the nodes see it, for the chart's value k8sAPIServer.
-func apiServerURL(t *testing.T, l *lab.Lab) *url.URL {
+// APIServerURL is the API server as the nodes see it, for the chart's value k8sAPIServer.
+func APIServerURL(t *testing.T, l *lab.Lab) *url.URL {
 	t.Helper()
 	path, err := l.NodeKubeconfig(lab.AdminUser)
 	if err != nil {
@@ -56,79 +77,80 @@ func apiServerURL(t *testing.T, l *lab.Lab) *url.URL {
 	return u
 }
 
-// run makes a pod from the template and starts it on a machine of the lab, which is a node, or a pod's own namespace.
+// Run makes a pod from the template and starts it on a machine of the lab, which is a node, or a pod's own namespace.
 // Directories of the node are those of the machine: where the agents look for Open vSwitch is where the lab has it.
-func (k *kubelet) run(on *lab.Node, node string, template corev1.PodTemplateSpec, name string) *running {
-	k.t.Helper()
+func (k *Kubelet) Run(on *lab.Node, node string, template corev1.PodTemplateSpec, name string) *Running {
+	k.T.Helper()
 	pod := k.create(node, template, name)
 	container := pod.Spec.Containers[0]
-	repository, _, _ := strings.Cut(filepath.Base(container.Image), ":")
-	program, ok := k.programs[repository]
+	image, ok := k.Images[Repository(container)]
 	if !ok {
-		k.t.Fatalf("pod %s has image %s, which is none of the product's", name, container.Image)
+		k.T.Fatalf("pod %s has image %s, which is none of the product's", name, container.Image)
 	}
 	if len(container.Command) > 0 {
-		k.t.Fatalf("pod %s has the command %q, and not the image's own", name, container.Command)
+		k.T.Fatalf("pod %s has the command %q, and not the image's own", name, container.Command)
 	}
-	env := environment(k.t, pod, on.Address.String())
-	argv := append(k.container(on, pod, program, env), "/agent")
+	env := environment(k.T, pod, on.Address.String())
+	inside, program := k.container(on, pod, image, env)
+	argv := append(slices.Clone(inside), program)
 	for _, arg := range container.Args {
 		argv = append(argv, expand(arg, env))
 	}
-	p, err := on.Start(k.t.Context(), container.Name, argv, nil)
+	p, err := on.Start(k.T.Context(), container.Name, argv, nil)
 	if err != nil {
-		k.t.Fatal(err)
+		k.T.Fatal(err)
 	}
-	return &running{Process: p, node: on, pod: pod}
+	return &Running{Process: p, Node: on, Pod: pod, inside: inside}
 }
 
-// container is the command that runs another inside the pod's container.
-func (k *kubelet) container(on *lab.Node, pod *corev1.Pod, program string, env map[string]string) []string {
-	k.t.Helper()
-	argv := append([]string{"unshare", "--mount", "--propagation", "private", k.abs("kubelet.sh"), k.t.TempDir()}, k.privileges(pod)...)
-	argv = append(argv, k.write("environment", nulled(env)))
-	argv = append(argv, program+":/agent:ro")
+// Repository is the last part of the repository of a container's image.
+func Repository(container corev1.Container) string {
+	repository, _, _ := strings.Cut(filepath.Base(container.Image), ":")
+	return repository
+}
+
+// container is the command that runs another inside the pod's container, and the path of the entry point there.
+func (k *Kubelet) container(on *lab.Node, pod *corev1.Pod, image Image, env map[string]string) (inside []string, program string) {
+	k.T.Helper()
+	argv := append([]string{"unshare", "--mount", "--propagation", "private", "bash", k.write("kubelet.sh", script), k.T.TempDir()}, k.privileges(pod)...)
+	argv = append(argv, k.write("environment", nulled(env)), image.Root)
+	program = image.Program
+	if image.Root == "" {
+		program = "/agent"
+		argv = append(argv, image.Program+":"+program+":ro")
+	}
 	argv = append(argv, k.mounts(on, pod)...)
-	return append(argv, "--")
+	return append(argv, "--"), program
 }
 
-func (k *kubelet) create(node string, template corev1.PodTemplateSpec, name string) *corev1.Pod {
-	k.t.Helper()
+func (k *Kubelet) create(node string, template corev1.PodTemplateSpec, name string) *corev1.Pod {
+	k.T.Helper()
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 	pod.Name, pod.Spec.NodeName = name, node
-	pod, err := k.client.CoreV1().Pods("ovn-uplink").Create(k.t.Context(), pod, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+	pod, err := k.Client.CoreV1().Pods("ovn-uplink").Create(k.T.Context(), pod, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {
-		k.t.Fatalf("make pod %s: %v", name, err)
+		k.T.Fatalf("make pod %s: %v", name, err)
 	}
 	return pod
 }
 
-func (k *kubelet) abs(path string) string {
-	k.t.Helper()
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	return abs
-}
-
 // write puts a file where every user may read it.
-func (k *kubelet) write(name, content string) string {
-	k.t.Helper()
-	path := filepath.Join(k.t.TempDir(), name)
+func (k *Kubelet) write(name, content string) string {
+	k.T.Helper()
+	path := filepath.Join(k.T.TempDir(), name)
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		k.t.Fatal(err)
+		k.T.Fatal(err)
 	}
 	return path
 }
 
 // privileges are user, group and capabilities of the pod's container, which has to have them said.
-func (k *kubelet) privileges(pod *corev1.Pod) []string {
-	k.t.Helper()
+func (k *Kubelet) privileges(pod *corev1.Pod) []string {
+	k.T.Helper()
 	user, container := pod.Spec.SecurityContext, pod.Spec.Containers[0].SecurityContext
 	if user.RunAsUser == nil || user.RunAsGroup == nil || container.Capabilities == nil || fmt.Sprint(container.Capabilities.Drop) != "[ALL]" ||
 		!*container.ReadOnlyRootFilesystem || *container.AllowPrivilegeEscalation || user.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
-		k.t.Fatalf("pod %s has more privileges than it should: %+v %+v", pod.Name, user, container)
+		k.T.Fatalf("pod %s has more privileges than it should: %+v %+v", pod.Name, user, container)
 	}
 	var added []string
 	for _, c := range container.Capabilities.Add {
@@ -138,8 +160,8 @@ func (k *kubelet) privileges(pod *corev1.Pod) []string {
 }
 
 // mounts are the pod's volumes, as kubelet.sh takes them.
-func (k *kubelet) mounts(on *lab.Node, pod *corev1.Pod) []string {
-	k.t.Helper()
+func (k *Kubelet) mounts(on *lab.Node, pod *corev1.Pod) []string {
+	k.T.Helper()
 	volumes := map[string]corev1.VolumeSource{}
 	for _, v := range pod.Spec.Volumes {
 		volumes[v.Name] = v.VolumeSource
@@ -158,7 +180,7 @@ func (k *kubelet) mounts(on *lab.Node, pod *corev1.Pod) []string {
 		if v := volumes[m.Name]; v.HostPath != nil {
 			source = k.hostPath(on, v.HostPath.Path)
 		} else {
-			k.t.Fatalf("pod %s has a volume %s that nobody expects: %+v", pod.Name, m.Name, v)
+			k.T.Fatalf("pod %s has a volume %s that nobody expects: %+v", pod.Name, m.Name, v)
 		}
 		mounts = append(mounts, source+":"+m.MountPath+":"+mode)
 	}
@@ -166,23 +188,23 @@ func (k *kubelet) mounts(on *lab.Node, pod *corev1.Pod) []string {
 }
 
 // hostPath is what a node's directory is in the lab.
-func (k *kubelet) hostPath(on *lab.Node, path string) string {
-	k.t.Helper()
+func (k *Kubelet) hostPath(on *lab.Node, path string) string {
+	k.T.Helper()
 	switch path {
 	case "/sys":
 		tree, err := filepath.EvalSymlinks(on.SysfsRoot())
 		if err != nil {
 			return "/sys" // that of the network namespace, as ip-netns(8) mounts it
 		}
-		return readable(k.t, tree)
+		return readable(k.T, tree)
 	case "/var/run/openvswitch":
 		return on.OVS.RunDir()
 	case "/var/lib/ovn-uplink":
-		return k.t.TempDir()
+		return k.T.TempDir()
 	case "/proc/sys/net": // whose content is that of the network namespace of who reads it
 		return path
 	}
-	k.t.Fatalf("the chart mounts %s of the node, which nobody expects", path)
+	k.T.Fatalf("the chart mounts %s of the node, which nobody expects", path)
 	return ""
 }
 
@@ -205,20 +227,20 @@ func readable(t *testing.T, tree string) string {
 }
 
 // account writes what a pod has of its ServiceAccount: a token that is bound to the pod, and so names its node.
-func (k *kubelet) account(pod *corev1.Pod) string {
-	k.t.Helper()
-	token, err := k.client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(k.t.Context(), pod.Spec.ServiceAccountName, &authenticationv1.TokenRequest{
+func (k *Kubelet) account(pod *corev1.Pod) string {
+	k.T.Helper()
+	token, err := k.Client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(k.T.Context(), pod.Spec.ServiceAccountName, &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{
 			BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		k.t.Fatal(err)
+		k.T.Fatal(err)
 	}
 	dir := filepath.Dir(k.write("token", token.Status.Token))
-	for name, content := range map[string]string{"namespace": pod.Namespace, "ca.crt": string(k.lab.RESTConfig().CAData)} {
+	for name, content := range map[string]string{"namespace": pod.Namespace, "ca.crt": string(k.Lab.RESTConfig().CAData)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-			k.t.Fatal(err)
+			k.T.Fatal(err)
 		}
 	}
 	return dir
@@ -263,11 +285,16 @@ func nulled(env map[string]string) string {
 	return b.String()
 }
 
-// probe asks a probe of the container, from the machine itself as a kubelet does.
-func (r *running) probe(probe *corev1.Probe) (string, error) {
+// Probe asks a probe of the container, from the machine itself as a kubelet does.
+func (r *Running) Probe(ctx context.Context, probe *corev1.Probe) (string, error) {
 	get := probe.HTTPGet
-	host := cmp.Or(get.Host, r.node.Address.String())
-	ctx, cancel := contextFor(5)
+	host := cmp.Or(get.Host, r.Node.Address.String())
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	return r.node.Exec(ctx, "curl", "-sS", "--fail-with-body", "-m", "3", "http://"+host+":"+get.Port.String()+get.Path)
+	return r.Node.Exec(ctx, "curl", "-sS", "--fail-with-body", "-m", "3", "http://"+host+":"+get.Port.String()+get.Path)
+}
+
+// Inside runs a command in a container like the one that runs.
+func (r *Running) Inside(ctx context.Context, argv ...string) (string, error) {
+	return r.Node.Exec(ctx, append(slices.Clone(r.inside), argv...)...)
 }
