@@ -41,7 +41,7 @@ func TestAbsence(t *testing.T) {
 		}
 		answers <- unreachable
 		<-done
-		if got != unreachable || a.is() {
+		if !errors.Is(got, unreachable) || a.is() {
 			t.Errorf("%v, absent %v, from an API server that does not answer", got, a.is())
 		}
 		answers <- missing
