@@ -92,6 +92,8 @@ func (e *Explanation) explainRouting(r *Role, rows *ovn.View) {
 		e.add("VRF", false, "%v", err)
 	case len(in) == 0:
 		e.add("VRF", true, "the default one")
+	case in[0].Leaving:
+		e.add("VRF", false, "interface %s is out of %s, but not all that belongs to it could return yet", in[0].Interface, in[0].VRF.Name)
 	default:
 		e.add("VRF", true, "%s, with interface %s, for network %s", in[0].VRF.Name, in[0].Interface, in[0].VRF.Network)
 	}

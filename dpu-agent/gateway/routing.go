@@ -66,10 +66,12 @@ func (r *routing) current(uplink string) (vrf.VRF, error) {
 		return s.vrf, nil
 	}
 	all, err := r.attachments(uplink)
-	if err != nil || len(all) == 0 {
-		return vrf.VRF{}, err
+	for _, a := range all {
+		if !a.Leaving {
+			return a.VRF, nil
+		}
 	}
-	return all[0].VRF, nil
+	return vrf.VRF{}, err
 }
 
 // attachments are the interfaces that are in VRFs for an Uplink.
@@ -92,7 +94,9 @@ func (r *routing) uplinks() []string {
 	all, _ := r.vrfs.Attachments() // what cannot be seen is seen later
 	var uplinks []string
 	for _, a := range all {
-		uplinks = append(uplinks, a.VRF.Uplink)
+		if a.VRF.Uplink != "" { // it is, where the journal was lost
+			uplinks = append(uplinks, a.VRF.Uplink)
+		}
 	}
 	return uplinks
 }

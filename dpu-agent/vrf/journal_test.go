@@ -162,3 +162,31 @@ func FuzzRoute(f *testing.F) {
 		}
 	})
 }
+
+// TestAttachments: what could not return entirely is in no VRF any more.
+func TestAttachments(t *testing.T) {
+	a := New(Config{Journal: t.TempDir()})
+	boot, err := bootID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{string(attaching): false, string(attached): false, string(detaching): true, string(returning): true}
+	for p := range want {
+		r := &record{Phase: phase(p), Interface: p, Boot: boot, VRF: VRF{Name: "blue", Uplink: "tenant-blue"}}
+		if err := a.journal.write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.journal.write(&record{Phase: attached, Interface: "old", Boot: "an earlier one"}); err != nil {
+		t.Fatal(err)
+	}
+	all, err := a.Attachments()
+	if err != nil || len(all) != len(want) {
+		t.Fatalf("%v, %v", all, err)
+	}
+	for _, got := range all {
+		if got.Leaving != want[got.Interface] || got.VRF.Uplink != "tenant-blue" {
+			t.Errorf("%+v, want leaving %v", got, want[got.Interface])
+		}
+	}
+}

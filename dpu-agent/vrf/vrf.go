@@ -33,12 +33,12 @@ func (v VRF) device() VRF { return VRF{Name: v.Name, Network: v.Network} }
 type Attachment struct {
 	Interface string
 	VRF       VRF
+	// Leaving is set on the way out, and until all that belongs to the interface could return.
+	Leaving bool
 }
 
-// Attachments lists what the journal has, sorted by interface.
+// Attachments lists what the journal has, sorted by interface. It waits for nobody.
 func (a *Attacher) Attachments() ([]Attachment, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	names, err := a.journal.interfaces()
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (a *Attacher) Attachments() ([]Attachment, error) {
 			return nil, err
 		}
 		if rec != nil {
-			all = append(all, Attachment{Interface: name, VRF: rec.VRF})
+			all = append(all, Attachment{Interface: name, VRF: rec.VRF, Leaving: rec.Phase == detaching || rec.Phase == returning})
 		}
 	}
 	return all, nil
