@@ -31,7 +31,7 @@ func TestGatewayCommands(t *testing.T) {
 	}
 	out, err := command("explain", "blue")
 	c.must(err)
-	for _, want := range []string{"uplink", "mapping", "edge router", "localnet port", "gateway router", "attachment", "patch port", "ovn-controller", "flows"} {
+	for _, want := range []string{"uplink", "mapping", "edge router", "localnet port", "gateway router", "attachment", "VRF", "routes", "patch port", "ovn-controller", "flows"} {
 		if !strings.Contains(out, want) || strings.Contains(out, "MISSING") {
 			t.Errorf("explain does not say that %s is ok:\n%s", want, out)
 		}
@@ -42,7 +42,7 @@ func TestGatewayCommands(t *testing.T) {
 		Uplink string
 		Lines  []struct{ OK bool }
 	}
-	if err := json.Unmarshal([]byte(out), &explained); err != nil || explained.Uplink != "tenant-blue" || len(explained.Lines) != 8 {
+	if err := json.Unmarshal([]byte(out), &explained); err != nil || explained.Uplink != "tenant-blue" || len(explained.Lines) != 10 {
 		t.Errorf("explain -o json: %v\n%s", err, out)
 	}
 
