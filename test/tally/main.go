@@ -123,12 +123,13 @@ func reason(output []string) string {
 	return "no reason given"
 }
 
-// complaint is the first message of a failed test, with the lines that belong to it, cut to a readable length.
+// complaint is the first message that a failed test gave itself, with the lines that belong to it, cut to a readable
+// length. What its helpers log is about something else.
 func complaint(output []string) string {
 	const longest = 600
 	var text string
 	for _, line := range output {
-		isMessage := message.MatchString(line)
+		isMessage := message.MatchString(line) && (text != "" || strings.Contains(line, "_test.go:"))
 		if text != "" && (isMessage || strings.HasPrefix(strings.TrimSpace(line), "---")) {
 			break
 		}
