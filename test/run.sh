@@ -15,7 +15,7 @@ all)
 		exit 1
 	}
 	echo "all tests, with a real API server, Open vSwitch and network namespaces, race detector on"
-	echo "usually 28 minutes; the first time on a machine 5 to 15 more for building the API server, 2 to 4 for Helm, 3 to 5 for
+	echo "usually 20 minutes; the first time on a machine 5 to 15 more for building the API server, 2 to 4 for Helm, 3 to 5 for
 two small Debian systems and 1 or 2 for a kernel in a virtual machine"
 	go run ./test/lab/cmd/lab prepare
 	go build ./...

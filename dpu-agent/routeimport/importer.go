@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel/rtevents"
 	"github.com/vishvananda/netns"
 )
 
@@ -49,7 +50,7 @@ type Config struct {
 type Importer struct {
 	config Config
 	// subscribe and open are the kernel, or a test.
-	subscribe func(*journal) (*subscription, error)
+	subscribe func(*journal) (*rtevents.Subscription, error)
 	open      func() (reader, error)
 	journal   journal
 	// kick wakes the loop when what is wanted changed.
@@ -92,7 +93,7 @@ func New(c Config) *Importer {
 	}
 	i := &Importer{config: c, kick: make(chan struct{}, 1), domains: map[string]*domain{}, pause: c.Debounce}
 	i.config.Metrics.fill()
-	i.subscribe = func(j *journal) (*subscription, error) { return subscribe(c.Namespace, receiveBuffer, j) }
+	i.subscribe = func(j *journal) (*rtevents.Subscription, error) { return subscribe(c.Namespace, receiveBuffer, j) }
 	i.open = func() (reader, error) { return openRtnetlink(c.Namespace) }
 	return i
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel/rtevents"
 	"golang.org/x/sys/unix"
 )
 
@@ -211,7 +212,7 @@ func TestOverflow(t *testing.T) {
 	ns := newLink(t)
 	w := start(t, Config{Namespace: &ns.Handle, Debounce: 20 * time.Millisecond, Grace: 500 * time.Millisecond},
 		func(i *Importer) {
-			i.subscribe = func(j *journal) (*subscription, error) { return subscribe(&ns.Handle, 1, j) }
+			i.subscribe = func(j *journal) (*rtevents.Subscription, error) { return subscribe(&ns.Handle, 1, j) }
 		})
 	w.Want("u", Domain{Interface: "ext0"})
 	// A reader that is quick may keep up once, but not every time.

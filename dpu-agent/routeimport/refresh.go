@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel/rtevents"
 	"golang.org/x/sys/unix"
 )
 
@@ -38,7 +39,7 @@ type place struct {
 }
 
 // refresh looks at the domains that are due and tells of those that changed.
-func (i *Importer) refresh(ctx context.Context, kernel reader, events *subscription) error {
+func (i *Importer) refresh(ctx context.Context, kernel reader, events *rtevents.Subscription) error {
 	looks := i.due(time.Now())
 	if len(looks) == 0 {
 		return nil
@@ -140,7 +141,7 @@ func (i *Importer) followAll() {
 }
 
 // read reads a table, unless that is nowhere, and tells whether nothing changed while it did and for a moment before.
-func (i *Importer) read(ctx context.Context, kernel reader, events *subscription, table uint32) (c *content, settled bool, err error) {
+func (i *Importer) read(ctx context.Context, kernel reader, events *rtevents.Subscription, table uint32) (c *content, settled bool, err error) {
 	if table == 0 {
 		return &content{}, true, nil
 	}
@@ -152,7 +153,7 @@ func (i *Importer) read(ctx context.Context, kernel reader, events *subscription
 		return nil, false, err
 	}
 	i.set(func() { i.pause = min(max(i.config.Debounce, share*took), maxPause) })
-	settled = !c.torn && !events.pending() && started.Sub(i.journal.last(table)) >= i.config.Debounce
+	settled = !c.torn && !events.Pending() && started.Sub(i.journal.last(table)) >= i.config.Debounce
 	return c, settled, nil
 }
 

@@ -49,7 +49,7 @@ func (i *Importer) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer events.close()
+	defer events.Close()
 	kernel, err := i.open()
 	if err != nil {
 		return err
@@ -70,9 +70,9 @@ func (i *Importer) session(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case err := <-events.lost:
+		case err := <-events.Lost:
 			return fmt.Errorf("receive netlink events: %w", err)
-		case <-events.events:
+		case <-events.Events:
 			noted = i.scheduleChanged(noted)
 		case <-i.kick:
 		case <-beat.C:

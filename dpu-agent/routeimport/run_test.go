@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel/rtevents"
 	"golang.org/x/sys/unix"
 )
 
@@ -55,10 +56,10 @@ func (f *fake) run(t *testing.T, c Config) (stop func()) {
 	c.Logger = slog.New(slog.NewTextHandler(&f.log, nil))
 	f.i = New(c)
 	f.i.open = func() (reader, error) { return f, nil }
-	f.i.subscribe = func(*journal) (*subscription, error) {
+	f.i.subscribe = func(*journal) (*rtevents.Subscription, error) {
 		f.subscriptions.Add(1)
 		f.events, f.lost = make(chan struct{}, 1), make(chan error, 1)
-		return &subscription{events: f.events, lost: f.lost, pending: func() bool { return false }, close: func() {}}, nil
+		return &rtevents.Subscription{Events: f.events, Lost: f.lost, Pending: func() bool { return false }, Close: func() {}}, nil
 	}
 	f.i.Want("u", Domain{Interface: "ext0"})
 	ctx, cancel := context.WithCancel(t.Context())

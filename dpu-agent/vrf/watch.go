@@ -66,23 +66,23 @@ func (a *Attacher) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.Close()
 	look := time.NewTimer(0)
 	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case err := <-s.lost:
+		case err := <-s.Lost:
 			return fmt.Errorf("receive netlink events: %w", err)
-		case <-s.events:
+		case <-s.Events:
 			select {
 			case <-time.After(batch):
 			case <-ctx.Done():
 				return ctx.Err()
 			}
 			select { // those of the meantime
-			case <-s.events:
+			case <-s.Events:
 			default:
 			}
 		case <-look.C:

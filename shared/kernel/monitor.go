@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel/rtevents"
 	"github.com/vishvananda/netns"
 )
 
@@ -56,7 +57,7 @@ type Monitor struct {
 	onChange []func()
 
 	// subscribe and read are the kernel, or a test.
-	subscribe func() (*subscription, error)
+	subscribe func() (*rtevents.Subscription, error)
 	read      func(context.Context) (*Snapshot, error)
 
 	latest atomic.Pointer[Snapshot]
@@ -89,7 +90,7 @@ func NewMonitor(o Options) *Monitor {
 	}
 	return &Monitor{
 		options:   o,
-		subscribe: func() (*subscription, error) { return subscribe(o.Namespace, receiveBuffer) },
+		subscribe: func() (*rtevents.Subscription, error) { return subscribe(o.Namespace, receiveBuffer) },
 		read:      func(ctx context.Context) (*Snapshot, error) { return Read(ctx, o.Namespace) },
 	}
 }

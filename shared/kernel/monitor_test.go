@@ -14,6 +14,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel/rtevents"
 	"golang.org/x/sys/unix"
 )
 
@@ -38,7 +39,7 @@ func start(t *testing.T, f *fake, o Options, onChange ...func()) (m *Monitor, st
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	m = NewMonitor(o)
-	m.subscribe = func() (*subscription, error) {
+	m.subscribe = func() (*rtevents.Subscription, error) {
 		f.Lock()
 		defer f.Unlock()
 		f.subscriptions++
@@ -46,7 +47,7 @@ func start(t *testing.T, f *fake, o Options, onChange ...func()) (m *Monitor, st
 			return nil, f.subscribeErr
 		}
 		f.events, f.lost = make(chan struct{}, 1), make(chan error, 1)
-		return &subscription{events: f.events, lost: f.lost, close: func() {}}, nil
+		return &rtevents.Subscription{Events: f.events, Lost: f.lost, Close: func() {}}, nil
 	}
 	m.read = func(context.Context) (*Snapshot, error) {
 		f.Lock()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ovn-uplink/ovn-uplink/shared/kernel/kerneltest"
+	"github.com/ovn-uplink/ovn-uplink/shared/kernel/rtevents"
 	"golang.org/x/sys/unix"
 )
 
@@ -289,7 +290,7 @@ func TestMonitorSurvivesOverflow(t *testing.T) {
 	causes := make(chan error, 1000)
 	_, await := watch(t, ns, func(m *Monitor) {
 		// The smallest buffer there is holds one event or two.
-		m.subscribe = func() (*subscription, error) { return subscribe(&ns.Handle, 1) }
+		m.subscribe = func() (*rtevents.Subscription, error) { return subscribe(&ns.Handle, 1) }
 		m.options.Metrics.Resubscribed = func(err error) { causes <- err }
 	})
 	// A reader that is quick may keep up once, but not every time.

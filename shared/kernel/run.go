@@ -51,7 +51,7 @@ func (m *Monitor) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer events.close()
+	defer events.Close()
 	if err := m.refresh(ctx); err != nil {
 		return err
 	}
@@ -65,9 +65,9 @@ func (m *Monitor) session(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case err := <-events.lost:
+		case err := <-events.Lost:
 			return fmt.Errorf("receive netlink events: %w", err)
-		case <-events.events:
+		case <-events.Events:
 			if batch == nil {
 				batch = time.After(m.options.Batch)
 			}
