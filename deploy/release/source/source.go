@@ -100,7 +100,8 @@ func (c Checkout) tree(ctx context.Context, commit string) (string, error) {
 	if _, err := git(ctx, c.Root, env, "read-tree", commit); err != nil {
 		return "", err
 	}
-	if _, err := git(ctx, c.Root, env, "rm", "--cached", "-r", "--quiet", "--ignore-unmatch", "--", LockDir); err != nil {
+	// By force, because the locks of another commit than HEAD are neither HEAD's nor the checkout's.
+	if _, err := git(ctx, c.Root, env, "rm", "--cached", "--force", "-r", "--quiet", "--ignore-unmatch", "--", LockDir); err != nil {
 		return "", err
 	}
 	return git(ctx, c.Root, env, "write-tree")

@@ -34,6 +34,12 @@ func TestTreeIsWithoutLocks(t *testing.T) {
 		t.Errorf("the commit before is not in the history: %v %v", within, err)
 	}
 
+	repository.Write("deploy/nvke/lock/amd64/1.2.3.lock", "anything else\n")
+	repository.Commit("another lock")
+	if again, err := checkout.At(t.Context(), locked.Commit); err != nil || again.Tree != before.Tree {
+		t.Errorf("of a commit with another lock than HEAD the tree is %s, want %s: %v", again.Tree, before.Tree, err)
+	}
+
 	repository.Write("main.go", "package main // changed\n")
 	repository.Commit("change")
 	if changed := head(t, checkout); changed.Tree == before.Tree {
